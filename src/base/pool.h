@@ -1,0 +1,23 @@
+/* Threads. A pool runs fixed pieces of work on its workers and the caller; which thread takes a piece never changes results. */
+#ifndef TN_BASE_POOL_H
+#define TN_BASE_POOL_H
+
+#include "base/heap.h"
+
+typedef struct tn_pool tn_pool;
+/* A pool that computes on `threads` threads, the caller counted (1: no worker is started). Workers are started on first
+   use, spin for at most tens of microseconds, then park. Survives fork: the child rebuilds its workers on first use. */
+tn_pool *tn_pool_create(tn_heap *heap, int threads);
+void tn_pool_destroy(tn_pool *pool);
+int tn_pool_threads(const tn_pool *pool); /* NULL pool: 1 */
+/* Calls run(ctx, piece) once for each piece in [0, pieces), in any order, on any thread; returns when all are done.
+   A call made while another thread's call is running, or from inside a piece, runs on the calling thread alone. NULL pool: serial. */
+void tn_pool_run(tn_pool *pool, int64_t pieces, void (*run)(void *ctx, int64_t piece), void *ctx);
+
+typedef struct tn_mutex tn_mutex;
+tn_mutex *tn_mutex_create(tn_heap *heap);
+void tn_mutex_destroy(tn_heap *heap, tn_mutex *mutex);
+void tn_mutex_lock(tn_mutex *mutex);
+void tn_mutex_unlock(tn_mutex *mutex);
+
+#endif
