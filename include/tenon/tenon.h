@@ -1,0 +1,9 @@
+/* All of Tenon's public headers. */
+#ifndef TENON_TENON_H
+#define TENON_TENON_H
+
+#include <tenon/api.h>
+#include <tenon/memory.h>
+#include <tenon/status.h>
+
+#endif
