@@ -1,9 +1,17 @@
 # Tests. tests/<folder>/test_<name>.c is one cmocka program, tests/<folder>/test_<name>.sh one bash script; both are the
 # ctest <folder>/<name>. Labels: nightly (tests/nightly), timing (tests/timing). Exit status 77 means skipped.
 
+# What tests call to run the command: the binary, or a wrapper when it was built for another machine.
+set(tenon_command ${CMAKE_BINARY_DIR}/tenon)
+if(CMAKE_CROSSCOMPILING_EMULATOR)
+  set(tenon_command ${CMAKE_BINARY_DIR}/tenon-emulated)
+  list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " tenon_emulator)
+  file(GENERATE OUTPUT ${tenon_command} CONTENT "#!/bin/sh\nexec ${tenon_emulator} ${CMAKE_BINARY_DIR}/tenon \"$@\"\n"
+       FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+endif()
 set(tenon_test_environment "TENON_SHARED=${TENON_SHARED}" "TENON_SOURCE=${CMAKE_SOURCE_DIR}"
     "TENON_BUILD=${CMAKE_BINARY_DIR}" "TENON_CC=${CMAKE_C_COMPILER}" "TENON_SANITIZE=${TENON_SANITIZE}"
-    "TENON=${CMAKE_BINARY_DIR}/tenon" "UBSAN_OPTIONS=print_stacktrace=1")
+    "TENON=${tenon_command}" "UBSAN_OPTIONS=print_stacktrace=1")
 
 # Adds ctest `name` that runs the rest of the arguments.
 function(tenon_add_test name)
@@ -38,7 +46,7 @@ function(tenon_test_program target)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/tests)
   target_include_directories(${target} SYSTEM PRIVATE ${CMOCKA_INCLUDE_DIR})
   target_compile_definitions(${target} PRIVATE TENON_SHARED_DIR="${TENON_SHARED}" TENON_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
-                             TENON_BINARY="${CMAKE_BINARY_DIR}/tenon")
+                             TENON_BINARY="${tenon_command}")
   if(TARGET tenon_test_support)
     target_link_libraries(${target} PRIVATE tenon_test_support)
   endif()

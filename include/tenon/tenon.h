@@ -3,7 +3,10 @@
 #define TENON_TENON_H
 
 #include <tenon/api.h>
+#include <tenon/dim.h>
 #include <tenon/memory.h>
 #include <tenon/status.h>
+#include <tenon/tensor.h>
+#include <tenon/types.h>
 
 #endif
