@@ -4,6 +4,7 @@
 
 #include <tenon/api.h>
 #include <tenon/dim.h>
+#include <tenon/graph.h>
 #include <tenon/memory.h>
 #include <tenon/status.h>
 #include <tenon/tensor.h>

@@ -1,6 +1,6 @@
 # Shared by the nightly scripts: `need TOOL...` skips without the tool; `build NAME OPTION...` configures and builds in
 # a folder of its own; `quick NAME CTEST-OPTION...` runs the quick tests of that build.
-set -eu
+set -euo pipefail
 jobs=$(getconf _NPROCESSORS_ONLN)
 
 need() {
