@@ -14,13 +14,14 @@ typedef struct tn_map {
     uint64_t *slots; /* key, value, used triples are an implementation detail */
     uint8_t *state;
     uint32_t len, used, cap;
+    uint64_t seed; /* drawn when the first key is put */
 } tn_map;
 bool tn_map_put(tn_heap *heap, tn_map *map, uint64_t key, uint64_t value); /* false: out of memory */
 bool tn_map_get(const tn_map *map, uint64_t key, uint64_t *value);         /* value may be NULL */
 bool tn_map_remove(tn_map *map, uint64_t key);
 void tn_map_free(tn_heap *heap, tn_map *map);
 
-/* Hash-consing support: a set of uint32 ids (> 0) found by a caller's hash and equality. */
+/* Hash-consing support (zero-initialised is empty): a set of uint32 ids (> 0) found by a caller's hash and equality. */
 typedef struct tn_idset {
     uint32_t *ids;
     uint32_t *hashes;
@@ -38,6 +39,7 @@ typedef struct tn_strings {
     TN_VEC(const char *) text;
     tn_u32_vec length;
     tn_idset set;
+    uint64_t seed;
 } tn_strings;
 bool tn_strings_init(tn_strings *strings, tn_heap *heap);
 /* UINT32_MAX when out of memory. */

@@ -38,6 +38,7 @@ tn_path_kind tn_path_kind_of(const char *path);
 tn_status tn_folder_list(tn_heap *heap, const char *path, char ***names, size_t *count);
 tn_status tn_folder_make(const char *path); /* with parents; existing is fine */
 
+uint64_t tn_random_seed(void);        /* unpredictable bits, for seeding hashes; never for results */
 double tn_clock(void);               /* seconds, monotonic */
 int tn_cpu_count(void);              /* CPUs this process may use: affinity and cgroup quota (v1, v2), at least 1 */
 /* The same from a given root, for tests with fixture files: reads <root>/sys/fs/cgroup..., <root>/proc/self/cgroup. 0: no quota found. */

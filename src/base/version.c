@@ -1,9 +1,9 @@
 /* The library's version. */
 #include <tenon/api.h>
 
-#define TEXT_OF(x) #x
-#define TEXT(x) TEXT_OF(x)
+#define TN_TEXT_OF_(x) #x
+#define TN_TEXT_OF(x) TN_TEXT_OF_(x)
 
 const char *tn_version(void) {
-    return TEXT(TN_VERSION_MAJOR) "." TEXT(TN_VERSION_MINOR) "." TEXT(TN_VERSION_PATCH);
+    return TN_TEXT_OF(TN_VERSION_MAJOR) "." TN_TEXT_OF(TN_VERSION_MINOR) "." TN_TEXT_OF(TN_VERSION_PATCH);
 }

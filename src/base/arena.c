@@ -1,0 +1,82 @@
+/* Bump allocation in chunks that double in size. */
+#include "base/arena.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+struct tn_arena_chunk {
+    tn_arena_chunk *next;
+    size_t capacity;
+    /* capacity bytes follow */
+};
+_Static_assert(sizeof(tn_arena_chunk) % 16 == 0, "the bytes after a chunk's head are aligned to 16");
+
+#define FIRST_CHUNK ((size_t)4096)
+#define LARGEST_CHUNK ((size_t)1 << 20)
+
+void tn_arena_init(tn_arena *arena, tn_heap *heap) {
+    *arena = (tn_arena){.heap = heap};
+}
+
+static tn_arena_chunk *chunk_new(tn_arena *arena, size_t capacity) {
+    tn_arena_chunk *chunk = tn_alloc(arena->heap, sizeof *chunk + capacity);
+    if (chunk)
+        chunk->capacity = capacity;
+    return chunk;
+}
+
+void *tn_arena_alloc(tn_arena *arena, size_t size) {
+    if (size > SIZE_MAX / 2) {
+        tn_fail(TN_ERR_MEMORY, "out of memory: %zu bytes asked for", size);
+        return NULL;
+    }
+    size_t need = size ? (size + 15) & ~(size_t)15 : 16;
+    if (need > arena->capacity - arena->used) {
+        size_t capacity = arena->capacity ? arena->capacity * 2 : FIRST_CHUNK - sizeof(tn_arena_chunk);
+        if (capacity > LARGEST_CHUNK)
+            capacity = LARGEST_CHUNK;
+        if (need > capacity / 4 && arena->chunks) { /* its own chunk, behind the newest, whose rest stays in use */
+            tn_arena_chunk *own = chunk_new(arena, need);
+            if (!own)
+                return NULL;
+            own->next = arena->chunks->next;
+            arena->chunks->next = own;
+            arena->total += size;
+            return own + 1;
+        }
+        tn_arena_chunk *chunk = chunk_new(arena, need > capacity ? need : capacity);
+        if (!chunk)
+            return NULL;
+        chunk->next = arena->chunks;
+        arena->chunks = chunk;
+        arena->capacity = chunk->capacity;
+        arena->used = 0;
+    }
+    void *block = (char *)(arena->chunks + 1) + arena->used;
+    arena->used += need;
+    arena->total += size;
+    return block;
+}
+
+void *tn_arena_copy(tn_arena *arena, const void *bytes, size_t size) {
+    void *copy = tn_arena_alloc(arena, size);
+    if (copy && size)
+        memcpy(copy, bytes, size);
+    return copy;
+}
+
+char *tn_arena_strndup(tn_arena *arena, const char *text, size_t length) {
+    char *copy = tn_arena_alloc(arena, length < SIZE_MAX ? length + 1 : length);
+    if (copy && length)
+        memcpy(copy, text, length);
+    return copy; /* blocks are zeroed: the NUL is there */
+}
+
+void tn_arena_free(tn_arena *arena) {
+    for (tn_arena_chunk *chunk = arena->chunks, *next; chunk; chunk = next) {
+        next = chunk->next;
+        tn_free(arena->heap, chunk);
+    }
+    tn_arena_init(arena, arena->heap);
+}
