@@ -49,7 +49,7 @@ static bool twice_above(u128 r, u128 s, int digit) {
 
 /* Steele and White: value = r/s, and every number between r - below and r + above (inclusive if the mantissa is even)
    over s reads back as it; emit digits until what is left is within that distance on one side or both.
-   Here for -118 <= exponent < 0, where everything fits in 128 bits. */
+   Here for -112 <= exponent < 0, where everything fits in 128 bits. */
 static void shortest_small(binary v, decimal *out) {
     bool even = (v.mantissa & 1) == 0;
     u128 r = (u128)v.mantissa << 2, s = (u128)1 << (2 - v.exponent), above = 2, below = v.near_below ? 1 : 2;
@@ -139,7 +139,7 @@ static void shortest(binary v, decimal *out) {
         out->point = out->count = n;
         for (int i = 0; i < n; i++)
             out->digits[i] = reversed[n - 1 - i];
-    } else if (v.exponent < 0 && v.exponent >= -118) {
+    } else if (v.exponent < 0 && v.exponent >= -112) {
         shortest_small(v, out);
     } else {
         shortest_large(v, out);
@@ -277,21 +277,24 @@ size_t tn_format_f64_digits(double value, int digits, char text[TN_NUMBER_TEXT])
     return layout(negative, &d, digits, text);
 }
 
-size_t tn_format_u64(uint64_t value, char text[TN_NUMBER_TEXT]) {
+static size_t format_integer(bool negative, uint64_t size, char *text) {
     char reversed[24];
-    size_t n = 0;
+    size_t n = 0, length = 0;
     do
-        reversed[n++] = (char)('0' + value % 10);
-    while (value /= 10);
-    for (size_t i = 0; i < n; i++)
-        text[i] = reversed[n - 1 - i];
-    text[n] = '\0';
-    return n;
+        reversed[n++] = (char)('0' + size % 10);
+    while (size /= 10);
+    if (negative)
+        text[length++] = '-';
+    while (n)
+        text[length++] = reversed[--n];
+    text[length] = '\0';
+    return length;
+}
+
+size_t tn_format_u64(uint64_t value, char text[TN_NUMBER_TEXT]) {
+    return format_integer(false, value, text);
 }
 
 size_t tn_format_i64(int64_t value, char text[TN_NUMBER_TEXT]) {
-    if (value >= 0)
-        return tn_format_u64((uint64_t)value, text);
-    text[0] = '-';
-    return 1 + tn_format_u64(-(uint64_t)value, text + 1);
+    return format_integer(value < 0, value < 0 ? -(uint64_t)value : (uint64_t)value, text);
 }
