@@ -13,7 +13,7 @@ typedef struct tn_arena {
 } tn_arena;
 
 void tn_arena_init(tn_arena *arena, tn_heap *heap);
-void *tn_arena_alloc(tn_arena *arena, size_t size);              /* NULL with the error set when out of memory */
+void *tn_arena_alloc(tn_arena *arena, size_t size); /* NULL with the error set when out of memory */
 void *tn_arena_copy(tn_arena *arena, const void *bytes, size_t size);
 char *tn_arena_strndup(tn_arena *arena, const char *text, size_t length);
 void tn_arena_free(tn_arena *arena); /* frees all; the arena may be used again */

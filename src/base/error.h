@@ -23,11 +23,11 @@ typedef struct tn_error_record {
 void tn_error_save(tn_error_record *out);
 tn_status tn_error_restore(const tn_error_record *record); /* makes it this thread's error again; returns its status */
 
-#define TN_TRY(expr)                              \
-    do {                                          \
-        tn_status tn_try_status_ = (expr);        \
-        if (tn_try_status_ != TN_OK)              \
-            return tn_try_status_;                \
+#define TN_TRY(expr)                       \
+    do {                                   \
+        tn_status tn_try_status_ = (expr); \
+        if (tn_try_status_ != TN_OK)       \
+            return tn_try_status_;         \
     } while (0)
 
 #endif

@@ -28,7 +28,8 @@ typedef struct tn_idset {
     uint32_t len, cap;
 } tn_idset;
 /* The id whose hash is `hash` and for which equal(ctx, id) holds, or 0. */
-uint32_t tn_idset_find(const tn_idset *set, uint64_t hash, bool (*equal)(const void *ctx, uint32_t id), const void *ctx);
+uint32_t tn_idset_find(const tn_idset *set, uint64_t hash, bool (*equal)(const void *ctx, uint32_t id),
+                       const void *ctx);
 bool tn_idset_add(tn_heap *heap, tn_idset *set, uint64_t hash, uint32_t id);
 void tn_idset_free(tn_heap *heap, tn_idset *set);
 

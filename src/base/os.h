@@ -38,17 +38,24 @@ tn_path_kind tn_path_kind_of(const char *path);
 tn_status tn_folder_list(tn_heap *heap, const char *path, char ***names, size_t *count);
 tn_status tn_folder_make(const char *path); /* with parents; existing is fine */
 
-uint64_t tn_random_seed(void);        /* unpredictable bits, for seeding hashes; never for results */
-double tn_clock(void);               /* seconds, monotonic */
-int tn_cpu_count(void);              /* CPUs this process may use: affinity and cgroup quota (v1, v2), at least 1 */
+uint64_t tn_random_seed(void); /* unpredictable bits, for seeding hashes; never for results */
+double tn_clock(void);         /* seconds, monotonic */
+int tn_cpu_count(void);        /* CPUs this process may use: affinity and cgroup quota (v1, v2), at least 1 */
 /* The same from a given root, for tests with fixture files: reads <root>/sys/fs/cgroup..., <root>/proc/self/cgroup. 0: no quota found. */
 int tn_cpu_quota(const char *root);
 size_t tn_page_size(void);
-size_t tn_rss_bytes(void);           /* resident set now; 0 if unknown */
+size_t tn_rss_bytes(void); /* resident set now; 0 if unknown */
 size_t tn_peak_rss_bytes(void);
 
 /* Instruction-set levels, lowest first. */
-typedef enum tn_isa { TN_ISA_GENERIC, TN_ISA_AVX2, TN_ISA_AVX512, TN_ISA_AVX512_VNNI, TN_ISA_NEON, TN_ISA_COUNT } tn_isa;
+typedef enum tn_isa {
+    TN_ISA_GENERIC,
+    TN_ISA_AVX2,
+    TN_ISA_AVX512,
+    TN_ISA_AVX512_VNNI,
+    TN_ISA_NEON,
+    TN_ISA_COUNT
+} tn_isa;
 bool tn_cpu_has(tn_isa isa);
 tn_isa tn_cpu_best(void);
 const char *tn_isa_name(tn_isa isa);

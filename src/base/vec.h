@@ -5,11 +5,11 @@
 
 #include "base/heap.h"
 
-#define TN_VEC(T)      \
-    struct {           \
-        T *data;       \
-        uint32_t len;  \
-        uint32_t cap;  \
+#define TN_VEC(T)     \
+    struct {          \
+        T *data;      \
+        uint32_t len; \
+        uint32_t cap; \
     }
 
 /* Makes room for `extra` more elements. */
