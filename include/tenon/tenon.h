@@ -3,9 +3,11 @@
 #define TENON_TENON_H
 
 #include <tenon/api.h>
+#include <tenon/build.h>
 #include <tenon/dim.h>
 #include <tenon/graph.h>
 #include <tenon/memory.h>
+#include <tenon/positions.h>
 #include <tenon/status.h>
 #include <tenon/tensor.h>
 #include <tenon/types.h>
