@@ -1,0 +1,101 @@
+/* The one list of operator families, and finding a row by domain, name and version. */
+#include <pthread.h>
+#include <string.h>
+
+#include "onnx/op.h"
+#include "ops/ops.h"
+
+const char tn_onnx_known[] = "onnx";
+
+/* Ends with NULL. */
+static const tn_onnx_family *const families[] = {
+    NULL,
+};
+
+/* Newest operator set versions whose operators the rows speak of. */
+static const struct {
+    const char *domain;
+    int newest;
+} domains[] = {
+    {"", 28}, {"ai.onnx.ml", 5}, {"ai.onnx.preview", 1}, {"ai.onnx.preview.training", 1}, {"com.microsoft", 1},
+};
+
+const tn_onnx_family *const *tn_onnx_families(uint32_t *count) {
+    *count = (uint32_t)(sizeof families / sizeof *families - 1);
+    return families;
+}
+
+static const char *plain_domain(const char *domain) {
+    return strcmp(domain, "ai.onnx") == 0 ? "" : domain;
+}
+
+int tn_onnx_newest(const char *domain) {
+    domain = plain_domain(domain);
+    for (size_t i = 0; i < sizeof domains / sizeof *domains; i++)
+        if (strcmp(domains[i].domain, domain) == 0)
+            return domains[i].newest;
+    return 0;
+}
+
+/* --- the index, built once ------------------------------------------------------------------------------------------------ */
+
+enum { INDEX_ROWS = 1024, INDEX_SLOTS = 2048 };
+
+static struct {
+    const tn_op *ops[INDEX_ROWS];         /* one for each name */
+    const tn_onnx_op *slots[INDEX_SLOTS]; /* open addressing by domain and name, all rows */
+    tn_op_table table;
+} onnx_index;
+static pthread_once_t index_once = PTHREAD_ONCE_INIT;
+
+static uint32_t slot_of(const char *domain, const char *name) {
+    uint32_t h = 2166136261u;
+    for (; *domain; domain++)
+        h = (h ^ (uint8_t)*domain) * 16777619u;
+    h = (h ^ '.') * 16777619u;
+    for (; *name; name++)
+        h = (h ^ (uint8_t)*name) * 16777619u;
+    return (h ^ h >> 15) % INDEX_SLOTS;
+}
+
+static void build_index(void) {
+    uint32_t rows = 0, names = 0;
+    for (size_t f = 0; families[f]; f++)
+        for (uint32_t i = 0; i < families[f]->count && rows < INDEX_ROWS; i++, rows++) {
+            const tn_onnx_op *row = &families[f]->rows[i];
+            bool first = true;
+            uint32_t s = slot_of(row->domain, row->name);
+            for (; onnx_index.slots[s]; s = (s + 1) % INDEX_SLOTS)
+                if (strcmp(onnx_index.slots[s]->op.name, row->op.name) == 0)
+                    first = false;
+            onnx_index.slots[s] = row;
+            if (first)
+                onnx_index.ops[names++] = &row->op;
+        }
+    onnx_index.table = (tn_op_table){.rows = onnx_index.ops, .count = names, .next = tn_ops_table()};
+}
+
+const tn_op_table *tn_onnx_table(void) {
+    (void)pthread_once(&index_once, build_index);
+    return &onnx_index.table;
+}
+
+static const tn_onnx_op *find(const char *domain, const char *name, int version) {
+    (void)pthread_once(&index_once, build_index);
+    domain = plain_domain(domain);
+    for (uint32_t s = slot_of(domain, name); onnx_index.slots[s]; s = (s + 1) % INDEX_SLOTS) {
+        const tn_onnx_op *row = onnx_index.slots[s];
+        if (strcmp(row->name, name) == 0 && strcmp(row->domain, domain) == 0 &&
+            (version < 0 || (version >= row->since && (row->until == 0 || version <= row->until))))
+            return row;
+    }
+    return NULL;
+}
+
+const tn_onnx_op *tn_onnx_find(const char *domain, const char *name, int version) {
+    return version < 0 ? NULL : find(domain, name, version);
+}
+
+const tn_onnx_op *tn_onnx_find_any(const char *domain, const char *name) {
+    return find(domain, name, -1);
+}
