@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "onnx/op.h"
-#include "ops/ops.h"
 
 const char tn_onnx_known[] = "onnx";
 
@@ -72,7 +71,7 @@ static void build_index(void) {
             if (first)
                 onnx_index.ops[names++] = &row->op;
         }
-    onnx_index.table = (tn_op_table){.rows = onnx_index.ops, .count = names, .next = tn_ops_table()};
+    onnx_index.table = (tn_op_table){.rows = onnx_index.ops, .count = names};
 }
 
 const tn_op_table *tn_onnx_table(void) {
