@@ -45,9 +45,6 @@ static inline tn_shape_item tn_shape_sized(long long size) { tn_shape_item i; i.
 /* All axes, where a list of axes is asked for. */
 #define TN_ALL_AXES 0, NULL
 
-/* Sets the caller's position for the nodes built next; answers `graph`. */
-TN_API tn_graph *tn_at(tn_graph *graph, const char *file, int line);
-
 /* --- inputs, outputs, constants ---------------------------------------------------------------------------------------- */
 TN_API tn_value tn_input(tn_graph *graph, const char *name, tn_dtype dtype, tn_shape shape);
 TN_API tn_value tn_output(tn_graph *graph, const char *name, tn_value value); /* answers `value` */

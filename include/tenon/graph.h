@@ -132,6 +132,8 @@ TN_API tn_status tn_node_set_role(tn_graph *graph, tn_node node, tn_role role);
 TN_API tn_status tn_node_add_control(tn_graph *graph, tn_node node, tn_node before);
 TN_API uint32_t tn_node_control_count(const tn_graph *graph, tn_node node);
 TN_API tn_node tn_node_control(const tn_graph *graph, tn_node node, uint32_t index);
+/* Sets the caller's position (recorded as origin of the nodes built next); answers `graph`. The builders' macros call it. */
+TN_API tn_graph *tn_at(tn_graph *graph, const char *file, int line);
 /* New nodes are put before `node` (or, with null, at the end of `region`, before its return). */
 TN_API void tn_graph_insert_before(tn_graph *graph, tn_node node);
 TN_API void tn_graph_insert_at_end(tn_graph *graph, tn_region region);

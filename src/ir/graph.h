@@ -48,6 +48,7 @@ typedef struct tn_node_rec {
     uint32_t attr_count;
     uint32_t region;                /* that it stands in */
     uint32_t next, previous;
+    uint64_t order;                 /* grows along the region's list */
     uint32_t name;
     uint32_t location;              /* id of a location set, 0: none */
     uint16_t placement;             /* device index; 0: default */
@@ -120,15 +121,13 @@ struct tn_graph {
 /* --- creation ------------------------------------------------------------------------------------------------------------ */
 
 tn_graph *tn_graph_new(tn_heap *heap, const tn_op_table *ops);
+extern const tn_op tn_op_return; /* the row of every region's terminator */
 /* Records the thread's current error as the graph's first error (if it has none) with the current location as `where`. */
 void tn_graph_stick(tn_graph *graph);
 /* TN_OK when the graph may be changed: not frozen, not stuck. */
 tn_status tn_graph_changeable(tn_graph *graph);
 
 /* --- building --------------------------------------------------------------------------------------------------------------- */
-
-/* Sets the caller's position for the nodes built next; answers `graph`. (Public builders are macros around it.) */
-TN_API tn_graph *tn_at(tn_graph *graph, const char *file, int line);
 
 /* What a node is made of. Zero-initialised fields are fine. */
 typedef struct tn_node_desc {
@@ -145,6 +144,8 @@ typedef struct tn_node_desc {
 /* Adds a node at the insertion point: checks arity, attributes against the row (unknown, ill-typed, missing, not allowed: refused
    by name), that inputs are alive and visible, then infers. Null and the sticky error on failure: nothing is left behind. */
 tn_node tn_graph_add_node(tn_graph *graph, const tn_node_desc *desc);
+/* The same with the types of the outputs given instead of inferred (copies, the text form); NULL: inferred. */
+tn_node tn_graph_add_node_typed(tn_graph *graph, const tn_node_desc *desc, const tn_type *types);
 /* The same by op name with one output: the short form for builders. attrs may be NULL. */
 tn_value tn_graph_add(tn_graph *graph, const char *op, uint32_t inputs, const tn_value *input, uint32_t attrs, const tn_attr *attr);
 /* A constant node's output. The tensor is retained. */
@@ -163,7 +164,9 @@ uint32_t tn_graph_add_function(tn_graph *graph, const char *name, tn_region regi
 uint32_t tn_graph_find_function(const tn_graph *graph, const char *name); /* UINT32_MAX: none */
 tn_region tn_graph_function_region(const tn_graph *graph, uint32_t function);
 /* Saves and restores the insertion point around building a region. */
-typedef struct tn_insertion { uint32_t region, node, location; } tn_insertion;
+typedef struct tn_insertion {
+    uint32_t region, node, location;
+} tn_insertion;
 tn_insertion tn_graph_insertion(const tn_graph *graph);
 void tn_graph_set_insertion(tn_graph *graph, tn_insertion at);
 
@@ -172,9 +175,11 @@ void tn_graph_set_insertion(tn_graph *graph, tn_insertion at);
 /* Moves all nodes of `region` but its return to the insertion point, with args[i] for its arguments; `results` receives the
    values it returned. The region is dead afterwards. */
 tn_status tn_region_splice(tn_graph *graph, tn_region region, uint32_t n_args, const tn_value *args, uint32_t n_results, tn_value *results);
-/* Copies a region's nodes (of `source`, which may be another graph with the same op table, or the same) to the insertion
-   point of `graph`. Values the region reads from outside are looked up by `outer` (NULL: same graph, kept). Symbols of another
-   graph are mapped by name for named ones, fresh ones anew. */
+/* Copies a region's nodes (of `source`, which may be another graph with the same op rows, or the same) to the insertion
+   point of `graph`, with args[i] for its arguments; `results` receives what it returns. Outputs are inferred anew. Symbols that
+   the arguments' types define become the dims of args[i], those that copied nodes define become the copies'; of the rest, those of
+   the same graph stay, those of another are mapped by name (fresh ones anew). Values the region reads from outside are looked up
+   by `outer` (NULL: same graph, kept). Functions called are copied along to another graph. */
 typedef tn_value tn_outer_lookup(void *ctx, tn_value outer);
 tn_status tn_region_copy(tn_graph *graph, const tn_graph *source, tn_region region, uint32_t n_args, const tn_value *args,
                          uint32_t n_results, tn_value *results, tn_outer_lookup *outer, void *ctx);

@@ -5,6 +5,7 @@
 
 #include <tenon/graph.h>
 
+#include "base/arena.h"
 #include "base/pool.h"
 #include "ir/tensor.h"
 
@@ -101,8 +102,9 @@ typedef struct tn_infer {
     tn_type *type;               /* [outputs], filled by infer */
     struct tn_infer_contents {   /* known elements of an integer output of rank 0 or 1, as dimensions; n = -1: unknown */
         int32_t n;
-        const tn_dim *dims;
+        const tn_dim *dims; /* in `scratch` */
     } *contents;                 /* [outputs] */
+    tn_arena scratch;            /* freed after infer */
 } tn_infer;
 
 tn_status tn_infer_tensor(tn_infer *c, uint32_t output, tn_dtype dtype, int rank, const tn_dim *dims);
