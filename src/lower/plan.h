@@ -1,0 +1,102 @@
+/* The compiled plan: a flat list of instructions over slots. One plan serves all sizes; a binding evaluates its dimension
+   expressions and places its slots. A plan is immutable once made and may be run by many threads, each with its own frame. */
+#ifndef TN_LOWER_PLAN_H
+#define TN_LOWER_PLAN_H
+
+#include "lower/kernel.h"
+#include "lower/planner.h"
+
+typedef enum tn_slot_kind {
+    TN_SLOT_ARENA,    /* bytes at an offset of the frame's arena, placed when its segment is bound */
+    TN_SLOT_INPUT,    /* a fed value: the caller's data (contiguous copy made when it is strided or unaligned) */
+    TN_SLOT_CONSTANT, /* bytes of a constant tensor */
+    TN_SLOT_OBJECT    /* a reference-counted host object: made by HOST instructions; kernels may read its data when it is a tensor */
+} tn_slot_kind;
+
+typedef struct tn_slot {
+    uint8_t kind;
+    uint8_t dtype;
+    bool fetched;      /* holds an output: lives to the end */
+    tn_size bytes;     /* ARENA */
+    tn_size count;     /* elements; ARENA */
+    int32_t first, last; /* instructions between which it is live */
+    uint32_t segment;  /* ARENA: the BIND after which its size is known */
+    uint32_t input;    /* INPUT: which */
+    tn_tensor *tensor; /* CONSTANT: retained, contiguous and aligned */
+    tn_value value;    /* a graph value it was made for, for names in dumps and messages */
+} tn_slot;
+
+/* A value of the graph in the plan: a strided view of a slot. */
+typedef struct tn_place {
+    tn_value value;
+    uint32_t slot;    /* UINT32_MAX: not materialised */
+    uint8_t rank;
+    tn_size offset;   /* elements */
+    tn_size *dim, *stride; /* [rank] */
+} tn_place;
+
+typedef enum tn_instruction_op {
+    TN_DO_CALL,   /* run kernel `a` */
+    TN_DO_HOST,   /* run node `a` by eval on host objects: inputs and outputs are places, see tn_host_call */
+    TN_DO_BIND,   /* evaluate the dimensions of segment `a` (after reading actual dims of the objects in it) and place its slots */
+    TN_DO_BRANCH, /* go to `b` if the bool at place `a` is false; a = UINT32_MAX: always */
+    TN_DO_LOOP,   /* see tn_loop `a`: the trip's end; jumps back to `b` while its condition holds */
+    TN_DO_END
+} tn_instruction_op;
+
+typedef struct tn_instruction {
+    uint8_t op;
+    uint32_t a, b;
+} tn_instruction;
+
+/* A HOST instruction: a node evaluated by its row on objects; places become tensors (views of slots), results go to OBJECT slots
+   or are copied into ARENA slots. Control flow nodes run their regions by the interpreter until they are lowered. */
+typedef struct tn_host_call {
+    tn_node node;
+    uint32_t inputs, input_count;   /* range in tn_plan.place_list: place ids; UINT32_MAX where absent */
+    uint32_t outputs, output_count; /* slots (OBJECT or ARENA): range in tn_plan.slot_list */
+    uint32_t outer, outer_count;    /* enclosing values its regions read: (value id, place id) pairs in place_list */
+} tn_host_call;
+
+/* Symbols read from the actual dims of an object: at the start of a BIND. */
+typedef struct tn_bind_read {
+    uint32_t segment;
+    uint32_t slot; /* OBJECT or INPUT */
+    tn_value value; /* whose type's dims are matched with the object's */
+} tn_bind_read;
+
+typedef struct tn_plan {
+    tn_heap *heap;
+    tn_graph *graph; /* owned: optimised, frozen; dims, nodes for HOST, names */
+    tn_arena arena;  /* of the arrays inside kernels and places */
+    TN_VEC(tn_dim) size;             /* expressions by tn_size */
+    tn_u32_vec size_segment;         /* by tn_size: the first segment after which it can be evaluated */
+    TN_VEC(tn_slot) slot;
+    TN_VEC(tn_place) place;
+    TN_VEC(tn_kernel) kernel;
+    TN_VEC(tn_host_call) host;
+    TN_VEC(tn_bind_read) bind_read;
+    TN_VEC(tn_instruction) code;
+    tn_u32_vec place_list, slot_list, kernel_node;
+    uint32_t segments;
+    tn_u32_vec input_place;          /* by graph input: its place, UINT32_MAX: unused */
+    tn_u32_vec output_place;         /* by graph output */
+    /* counts for `info` and `bench` */
+    uint32_t operators, fused_operators;
+    size_t weight_bytes;
+} tn_plan;
+
+typedef struct tn_lower_options {
+    int level;      /* 0: a kernel for each operator; 1 and up: fusion */
+    tn_isa isa;     /* highest level to use */
+    const tn_kernel_table *kernels;
+} tn_lower_options;
+
+/* Lowers a graph of primitives and composites (onnx nodes that wait for run time become HOST). Takes the graph over in any case.
+   NULL with the error set. */
+tn_plan *tn_lower(tn_heap *heap, tn_graph *graph, const tn_lower_options *options);
+void tn_plan_destroy(tn_plan *plan);
+/* The annotated text of a plan (what lies where, alias of, in place). */
+tn_status tn_plan_print(const tn_plan *plan, tn_text *out);
+
+#endif
