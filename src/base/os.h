@@ -17,13 +17,15 @@ void tn_mapping_release(tn_mapping *mapping);
 const uint8_t *tn_mapping_data(const tn_mapping *mapping);
 size_t tn_mapping_size(const tn_mapping *mapping);
 const char *tn_mapping_path(const tn_mapping *mapping);
-/* Whether file size and modification time are still those of when it was mapped. */
+/* Whether file size and modification time are still those of when it was mapped. A file that was removed, or replaced by
+   another one (as tn_file_write does), is unchanged: the mapping keeps what it mapped. */
 bool tn_mapping_unchanged(const tn_mapping *mapping);
 
 /* Reads a whole regular file into a heap block (*size bytes and a NUL). */
 char *tn_file_read(tn_heap *heap, const char *path, size_t *size);
 /* Writes through a temporary file in the same folder, fsync-free, then renames: nothing is half-written. Never follows
-   an existing link at `path`: replaces it. */
+   an existing link at `path`: replaces it (links of the system's own such as /dev/stdout are followed). A device or FIFO
+   at `path` is written to directly, without waiting for a reader. */
 tn_status tn_file_write(const char *path, const void *bytes, size_t size);
 /* The same in pieces: begin, any number of writes, then commit or abort (abort removes the temporary file). */
 typedef struct tn_file_writer tn_file_writer;
