@@ -95,6 +95,8 @@ static size_t add_escaped(char *out, size_t cap, size_t at, const char *bytes, s
 
 static void add_formatted(char *out, size_t cap, size_t at, const char *format, va_list args) {
     char plain[sizeof current.where];
+    if (!format)
+        format = "(no message)";
     int needed = vsnprintf(plain, sizeof plain, format, args);
     if (needed < 0) { /* a string of more than INT_MAX bytes: the format alone still says what failed */
         size_t length = strlen(format);
