@@ -109,8 +109,8 @@ typedef struct narrow_format {
 
 static const narrow_format *format_of(tn_dtype dtype) {
     static const narrow_format e4m3fn = {4, 3, 7, 0x7e, 0x7f, true, 0}, e4m3fnuz = {4, 3, 8, 0x7f, 0x80, false, 0},
-                               e5m2 = {5, 2, 15, 0x7b, 0x7f, true, 0x7c}, e5m2fnuz = {5, 2, 16, 0x7f, 0x80, false, 0},
-                               e2m1 = {2, 1, 1, 7, 7, false, 0};
+                               e5m2 = {5, 2, 15, 0x7b, 0x7e, true, 0x7c}, e5m2fnuz = {5, 2, 16, 0x7f, 0x80, false, 0},
+                               e2m1 = {2, 1, 1, 7, 8, false, 0}; /* NaN becomes -0, as in the standard's tests */
     switch (dtype) {
     case TN_F8E4M3FN: return &e4m3fn;
     case TN_F8E4M3FNUZ: return &e4m3fnuz;
