@@ -19,11 +19,6 @@ static uint64_t random_bits(void) {
     return seed * 0x9e3779b97f4a7c15u;
 }
 
-static uint32_t bits32(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
 static float float_of(uint32_t bits) {
     float value;
     memcpy(&value, &bits, sizeof value);
@@ -107,7 +102,7 @@ static void test_f16_and_bf16(void **state) {
         if ((code & 0x7fff) > 0x7c00)
             assert_true(isnan(f16) && isnan(tn_f16_to_f32(tn_f32_to_f16(f16))));
         else if ((code & 0x7fff) == 0x7c00)
-            assert_true(isinf(f16) && signbit(f16) == (code >> 15) * signbit(-1.0f));
+            assert_true(isinf(f16) && (f16 < 0) == (code >> 15 != 0));
         else
             assert_true((double)f16 == value_of_code(code, 5, 10, 15));
         if ((code & 0x7fff) > 0x7f80)
@@ -265,7 +260,7 @@ static void test_elements(void **state) {
             tn_store_i64(dtype, data, i, i % 2);
         for (int64_t i = 0; i < COUNT; i++) {
             if (dtype != TN_F8E8M0) {
-                assert_int_equal(tn_load_i64(dtype, data, i), tn_dtype_is_int(dtype) || true ? i % 2 : 0);
+                assert_int_equal(tn_load_i64(dtype, data, i), i % 2);
                 assert_true(tn_load_f64(dtype, data, i) == (double)(i % 2));
             }
             tn_store_f64(dtype, data, i, 1.0);
@@ -298,15 +293,14 @@ static void test_elements(void **state) {
     assert_true(tn_load_i64(TN_F32, &f, 0) == INT64_MAX && tn_load_i64(TN_F64, &d, 0) == INT64_MIN);
     /* an integer just above a tie of bf16, more bits than a double holds */
     uint16_t half;
-    tn_store_i64(TN_BF16, &half, 0, ((int64_t)0x81 << 55) / 2 * 1 + ((int64_t)1 << 54) + 1);
-    assert_int_equal(half, tn_f32_to_bf16(nextafterf((float)(((int64_t)0x81 << 54) + ((int64_t)1 << 54)), INFINITY)));
+    tn_store_i64(TN_BF16, &half, 0, ((int64_t)0x82 << 54) + ((int64_t)1 << 53) + 1);
+    assert_int_equal(half, tn_f32_to_bf16(nextafterf((float)(((int64_t)0x82 << 54) + ((int64_t)1 << 53)), INFINITY)));
     uint8_t packed[2] = {0x21, 0xf3};
     assert_int_equal(tn_load_i64(TN_U4, packed, 0), 1);
     assert_int_equal(tn_load_i64(TN_U4, packed, 1), 2);
     assert_int_equal(tn_load_i64(TN_I4, packed, 3), -1);
     assert_int_equal(tn_load_i64(TN_I2, packed, 4), -1);
     assert_int_equal(tn_load_i64(TN_U2, packed, 2), 2);
-    (void)bits32;
 }
 
 int main(void) {
