@@ -47,7 +47,7 @@ static inline tn_shape_item tn_shape_sized(long long size) { tn_shape_item i; i.
 
 /* --- inputs, outputs, constants ---------------------------------------------------------------------------------------- */
 TN_API tn_value tn_input(tn_graph *graph, const char *name, tn_dtype dtype, tn_shape shape);
-TN_API tn_value tn_output(tn_graph *graph, const char *name, tn_value value); /* answers `value` */
+TN_API tn_value tn_set_output(tn_graph *graph, const char *name, tn_value value); /* answers `value` */
 TN_API tn_value tn_constant(tn_graph *graph, tn_tensor *tensor);              /* retained; must not change any more */
 TN_API tn_value tn_variable(tn_graph *graph, const char *name, tn_tensor *tensor); /* a named constant that training may change */
 TN_API tn_value tn_scalar(tn_graph *graph, tn_dtype dtype, double value);     /* rank 0 */

@@ -65,7 +65,7 @@
 #define tn_reduce_or(g, ...) (tn_reduce_or)(TN_HERE(g), __VA_ARGS__)
 #define tn_reduce_mean(g, ...) (tn_reduce_mean)(TN_HERE(g), __VA_ARGS__)
 #define tn_input(g, ...) (tn_input)(TN_HERE(g), __VA_ARGS__)
-#define tn_output(g, ...) (tn_output)(TN_HERE(g), __VA_ARGS__)
+#define tn_set_output(g, ...) (tn_set_output)(TN_HERE(g), __VA_ARGS__)
 #define tn_constant(g, ...) (tn_constant)(TN_HERE(g), __VA_ARGS__)
 #define tn_variable(g, ...) (tn_variable)(TN_HERE(g), __VA_ARGS__)
 #define tn_scalar(g, ...) (tn_scalar)(TN_HERE(g), __VA_ARGS__)

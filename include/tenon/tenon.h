@@ -7,7 +7,9 @@
 #include <tenon/dim.h>
 #include <tenon/graph.h>
 #include <tenon/memory.h>
+#include <tenon/model.h>
 #include <tenon/positions.h>
+#include <tenon/session.h>
 #include <tenon/status.h>
 #include <tenon/tensor.h>
 #include <tenon/types.h>

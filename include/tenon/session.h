@@ -1,0 +1,73 @@
+/* Sessions: running a model. */
+#ifndef TENON_SESSION_H
+#define TENON_SESSION_H
+
+#include <tenon/model.h>
+
+TN_BEGIN_DECLS
+
+/* A session of a model. One session may run on many threads at once; two sessions never share mutable state (they share the
+   model's compiled plans and packed weights). */
+typedef struct tn_session tn_session;
+
+typedef enum tn_backend {
+    TN_BACKEND_DEFAULT, /* the compiled plan */
+    TN_BACKEND_CPU,
+    TN_BACKEND_REFERENCE /* the interpreter: the oracle */
+} tn_backend;
+
+typedef enum tn_level { TN_LEVEL_DEFAULT, TN_LEVEL_0, TN_LEVEL_1, TN_LEVEL_2, TN_LEVEL_3 } tn_level; /* default: 2 */
+
+typedef struct tn_session_options {
+    size_t size; /* set by TN_OPTIONS */
+    tn_backend backend;
+    tn_level level;
+    int threads;          /* 0: the CPUs this process may use */
+    const char *isa;      /* "generic", "avx2", ...: the highest level used; NULL: the CPU's. Above the CPU's: TN_ERR_USAGE */
+    const char *disable;  /* passes left out, by name, separated by commas; NULL: none */
+    const char *passes;   /* instead of the level's list; NULL: the level's */
+    const char *dump;     /* folder for the graph after each pass that changed it, and the plan; NULL: none */
+    bool verify;          /* run the verifier after every pass */
+    bool check_shapes;    /* reference: compare every value's actual shape with the inferred one */
+    const char *const *dims; /* "NAME=N" strings, NULL-ended: symbols fixed to sizes; NULL: none */
+    uint64_t max_bytes;   /* refuse runs that would allocate more; 0: no limit */
+    void (*tap)(void *user, const char *name, const tn_object *object); /* reference: every value computed that has a name */
+    void *tap_user;
+} tn_session_options;
+
+/* Prepares a session: optimises and compiles the model for its default inputs (once for each model and options). */
+TN_API tn_session *tn_session_create(tn_model *model, const tn_session_options *options);
+TN_API void tn_session_destroy(tn_session *session);
+
+/* What is fed: a tensor, or any object (then tensor is NULL). Borrowed for the call. */
+typedef struct tn_binding {
+    const char *name;
+    tn_tensor *tensor;
+    tn_object *object;
+} tn_binding;
+
+/* What is wanted: an output by name. *tensor NULL on entry: it receives a new tensor (destroy it). Not NULL: the result is written
+   into it; dtype and shape must be the result's. `object` receives a result of any kind instead, when `tensor` is NULL. */
+typedef struct tn_output {
+    const char *name;
+    tn_tensor **tensor;
+    tn_object **object;
+} tn_output;
+
+
+/* Runs. An input left out that has no default is TN_ERR_INPUT, listing name, dtype and shape of all inputs. After a failure,
+   outputs are NULL (those created) or unspecified (those given). `inputs` may be 0; outputs are all or some of the model's. */
+TN_API tn_status tn_session_run(tn_session *session, uint32_t inputs, const tn_binding *input, uint32_t outputs,
+                                const tn_output *output);
+
+/* What the session's plan is: number of nodes after the passes, kernels, bytes. 0 where it has no meaning (reference). */
+typedef struct tn_session_report {
+    uint32_t nodes, kernels, host_calls, operators, fused_operators;
+    uint64_t weight_bytes, arena_bytes, peak_bytes;
+} tn_session_report;
+TN_API tn_status tn_session_describe(tn_session *session, tn_session_report *report);
+/* The graph after the passes, for the default inputs. Lives as long as the session. */
+TN_API const tn_graph *tn_session_graph(tn_session *session);
+
+TN_END_DECLS
+#endif

@@ -1,0 +1,132 @@
+/* The memory planner: greedy by size, improved by a bounded number of exchanges when it misses the lower bound. */
+#include "lower/planner.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+typedef struct item {
+    size_t bytes, offset;
+    int32_t first, last;
+    uint32_t index;
+} item;
+
+static bool overlap(const item *a, const item *b) { return a->first <= b->last && b->first <= a->last; }
+
+static size_t align_up(size_t n) { return (n + TN_PLAN_ALIGN - 1) & ~(size_t)(TN_PLAN_ALIGN - 1); }
+
+/* Places items in the order given: each at the lowest gap that fits, best fit among the gaps. `sorted` (count entries) holds the
+   placed ones by offset. Answers the arena's bytes. */
+static size_t place(item *items, const uint32_t *order, uint32_t count, uint32_t *sorted) {
+    size_t total = 0;
+    uint32_t placed = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        item *it = &items[order[k]];
+        size_t at = 0, best = SIZE_MAX, best_gap = SIZE_MAX;
+        for (uint32_t j = 0; j < placed; j++) {
+            const item *other = &items[sorted[j]];
+            if (!overlap(it, other))
+                continue;
+            if (other->offset >= at && other->offset - at >= it->bytes && other->offset - at < best_gap) {
+                best = at;
+                best_gap = other->offset - at;
+            }
+            size_t end = other->offset + other->bytes;
+            at = end > at ? end : at;
+        }
+        it->offset = best != SIZE_MAX ? best : at;
+        if (it->offset + it->bytes > total)
+            total = it->offset + it->bytes;
+        uint32_t j = placed++;
+        while (j > 0 && items[sorted[j - 1]].offset > it->offset) {
+            sorted[j] = sorted[j - 1];
+            j--;
+        }
+        sorted[j] = order[k];
+    }
+    return total;
+}
+
+static int by_size(const void *a, const void *b) {
+    const item *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? 1 : -1;
+    if (x->last - x->first != y->last - y->first)
+        return x->last - x->first < y->last - y->first ? 1 : -1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+size_t tn_planner_bound(tn_heap *heap, uint32_t count, const tn_lifetime *buffers) {
+    int32_t end = 0;
+    for (uint32_t i = 0; i < count; i++)
+        end = buffers[i].last > end ? buffers[i].last : end;
+    /* bytes that begin and end at each instruction; 0 when there is no memory for it (a bound all the same) */
+    int64_t *change = tn_alloc_array(heap, (size_t)end + 2, sizeof *change);
+    if (!change)
+        return 0;
+    for (uint32_t i = 0; i < count; i++) {
+        change[buffers[i].first] += (int64_t)align_up(buffers[i].bytes);
+        change[buffers[i].last + 1] -= (int64_t)align_up(buffers[i].bytes);
+    }
+    int64_t live = 0, most = 0;
+    for (int32_t t = 0; t <= end; t++) {
+        live += change[t];
+        most = live > most ? live : most;
+    }
+    tn_free(heap, change);
+    return (size_t)most;
+}
+
+tn_status tn_planner_place(tn_heap *heap, uint32_t count, tn_lifetime *buffers, size_t *total) {
+    *total = 0;
+    if (!count)
+        return TN_OK;
+    size_t sum = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (buffers[i].bytes > (size_t)INT64_MAX / 2 || sum > (size_t)INT64_MAX / 2 - align_up(buffers[i].bytes))
+            return tn_fail(TN_ERR_LIMIT, "the activations of this run are larger than the address space");
+        sum += align_up(buffers[i].bytes);
+    }
+    item *items = tn_alloc_array(heap, count, sizeof *items);
+    uint32_t *order = tn_alloc_array(heap, count, 3 * sizeof *order);
+    if (!items || !order) {
+        tn_free(heap, items);
+        tn_free(heap, order);
+        return TN_ERR_MEMORY;
+    }
+    uint32_t *sorted = order + count, *trial = sorted + count;
+    for (uint32_t i = 0; i < count; i++)
+        items[i] = (item){align_up(buffers[i].bytes), 0, buffers[i].first, buffers[i].last, i};
+    qsort(items, count, sizeof *items, by_size);
+    for (uint32_t i = 0; i < count; i++)
+        order[i] = i;
+    size_t best = place(items, order, count, sorted), bound = tn_planner_bound(heap, count, buffers);
+    for (uint32_t i = 0; i < count; i++)
+        buffers[items[i].index].offset = items[i].offset;
+    /* Exchange: a buffer that ends at the top moves to the front of the order; kept when the arena shrinks. */
+    for (int round = 0; round < 64 && best > bound && count > 2 && count < 5000; round++) {
+        uint32_t top = 0;
+        for (uint32_t i = 0; i < count; i++)
+            if (buffers[items[order[i]].index].offset + items[order[i]].bytes == best)
+                top = i;
+        if (!top)
+            break;
+        uint32_t to = (uint32_t)round % top;
+        memcpy(trial, order, count * sizeof *order);
+        uint32_t moved = trial[top];
+        memmove(trial + to + 1, trial + to, (top - to) * sizeof *trial);
+        trial[to] = moved;
+        size_t size = place(items, trial, count, sorted);
+        if (size < best) {
+            best = size;
+            memcpy(order, trial, count * sizeof *order);
+            for (uint32_t i = 0; i < count; i++)
+                buffers[items[i].index].offset = items[i].offset;
+        }
+    }
+    tn_free(heap, items);
+    tn_free(heap, order);
+    *total = best;
+    return TN_OK;
+}
