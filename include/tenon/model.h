@@ -14,7 +14,7 @@ typedef struct tn_model tn_model;
 typedef const void *tn_external_data(void *user, const char *name, size_t *size);
 
 /* A message of the library, or the text of a `print` node. */
-typedef void tn_log(void *user, const char *text);
+typedef void tn_log_callback(void *user, const char *text);
 
 typedef struct tn_model_options {
     size_t size;         /* set by TN_OPTIONS */
@@ -23,7 +23,7 @@ typedef struct tn_model_options {
     uint64_t max_ops;    /* admission: number of nodes; 0: no limit */
     tn_external_data *external; /* tn_model_load_memory only */
     void *external_user;
-    tn_log *log;         /* NULL: messages are dropped */
+    tn_log_callback *log;         /* NULL: messages are dropped */
     void *log_user;
 } tn_model_options;
 
