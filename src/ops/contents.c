@@ -39,15 +39,15 @@ static bool known_at_least(const tn_graph *graph, tn_dim dim, int64_t least) {
     return low >= least;
 }
 
-/* Whether the bounds of both are so small that no sum or product of them can leave int64: dims saturate there. */
-static bool is_small(const tn_graph *graph, tn_dim dim, int64_t *low, int64_t *high) {
-    tn_dim_bounds(graph, dim, low, high);
-    return tn_dim_is_const(graph, dim, low) ? *low > -((int64_t)1 << 52) && *low < (int64_t)1 << 52 : true;
+/* A constant so large that an expression with it could overflow (an "until the end" of INT64_MAX): says nothing. */
+static bool is_huge(const tn_graph *graph, tn_dim dim) {
+    int64_t value, limit = (int64_t)1 << 48;
+    return tn_dim_is_const(graph, dim, &value) && (value > limit || value < -limit);
 }
 
 tn_dim tn_contents_apply(tn_graph *graph, tn_scalar_op op, tn_dim a, tn_dim b) {
     const tn_dim none = {0};
-    int64_t x, y = 0, low, high;
+    int64_t x, y = 0;
     bool unary = tn_scalar_describe(op)->operands == 1;
     if (a.id == 0 || (!unary && b.id == 0))
         return none;
@@ -60,8 +60,7 @@ tn_dim tn_contents_apply(tn_graph *graph, tn_scalar_op op, tn_dim a, tn_dim b) {
         run(1, in, &result);
         return tn_dim_const(graph, result);
     }
-    /* Huge coefficients would overflow in the expression: say nothing rather than fail. */
-    if (!is_small(graph, a, &low, &high) || (!unary && !is_small(graph, b, &low, &high)))
+    if (op != TN_SCALAR_MIN && op != TN_SCALAR_MAX && (is_huge(graph, a) || is_huge(graph, b)))
         return none;
     switch (op) {
     case TN_SCALAR_NEG: return tn_dim_sub(graph, tn_dim_const(graph, 0), a);
@@ -70,9 +69,11 @@ tn_dim tn_contents_apply(tn_graph *graph, tn_scalar_op op, tn_dim a, tn_dim b) {
     case TN_SCALAR_ADD: return tn_dim_add(graph, a, b);
     case TN_SCALAR_SUB: return tn_dim_sub(graph, a, b);
     case TN_SCALAR_MUL: return tn_dim_mul(graph, a, b);
-    case TN_SCALAR_DIV: return known_at_least(graph, a, 0) && known_at_least(graph, b, 1) ? tn_dim_floordiv(graph, a, b) : none;
+    case TN_SCALAR_DIV:
+        return known_at_least(graph, a, 0) && known_at_least(graph, b, 1) ? tn_dim_floordiv(graph, a, b) : none;
     case TN_SCALAR_MOD: return known_at_least(graph, b, 1) ? tn_dim_mod(graph, a, b) : none;
-    case TN_SCALAR_REM: return known_at_least(graph, a, 0) && known_at_least(graph, b, 1) ? tn_dim_mod(graph, a, b) : none;
+    case TN_SCALAR_REM:
+        return known_at_least(graph, a, 0) && known_at_least(graph, b, 1) ? tn_dim_mod(graph, a, b) : none;
     case TN_SCALAR_MIN: return tn_dim_min(graph, a, b);
     case TN_SCALAR_MAX: return tn_dim_max(graph, a, b);
     default: return none;

@@ -106,8 +106,11 @@ static void store_f64(tn_dtype dtype, const void *from, int64_t n, void *to, int
     STORE_FLOATS(double, tn_f64_to_f16, tn_f64_to_bf16)
 }
 
-/* To binary64 such that rounding it to 51 bits or fewer gives the right result ("round to odd"), of 2^63 and above. */
-static double odd_f64(uint64_t value) { return (double)(value >> 11 | ((value & 0x7ff) != 0)) * 0x1p11; }
+double tn_odd_f64(uint64_t magnitude) {
+    if (magnitude >> 53 == 0)
+        return (double)magnitude;
+    return (double)(magnitude >> 11 | ((magnitude & 0x7ff) != 0)) * 0x1p11;
+}
 
 #define STORE_INTEGERS(S)                                                                         \
     switch (dtype) {                                                                              \
@@ -136,7 +139,7 @@ static void store_u64(tn_dtype dtype, const void *from, int64_t n, void *to, int
     for (int64_t i = 0; i < n; i++) {
         uint64_t value = ((const uint64_t *)from)[i];
         if (value > INT64_MAX && tn_dtype_is_float(dtype))
-            tn_store_f64(dtype, to, first + i * stride, odd_f64(value));
+            tn_store_f64(dtype, to, first + i * stride, tn_odd_f64(value));
         else
             tn_store_i64(dtype, to, first + i * stride, (int64_t)value);
     }

@@ -118,15 +118,18 @@ bool tn_scalar_identity(tn_scalar_op op, tn_dtype dtype, void *element);
 typedef enum tn_domain { TN_DOMAIN_F32, TN_DOMAIN_F64, TN_DOMAIN_I64, TN_DOMAIN_U64, TN_DOMAIN_COUNT } tn_domain;
 /* bool and unsigned: U64; signed: I64. Strings and complex have none: TN_DOMAIN_COUNT. */
 tn_domain tn_scalar_domain(tn_scalar_op op, tn_dtype dtype);
-/* Elements a run holds at most in the functions below' callers: buffers of TN_RUN 8-byte items. */
+/* The length of run that callers of the functions below work in: buffers of TN_RUN 8-byte items. */
 #define TN_RUN 256
-/* Loads n elements of `dtype` that lie `stride` elements apart at `from` (element `first` of packed data for packed dtypes,
-   stride 1) into an array of the domain's C type. The domain must be the dtype's own kind: floats F32 (not from f64) or F64, ... */
+/* Loads elements first, first + stride, ... (n of them) of the array of `dtype` at `from` into an array of the domain's C type.
+   The domain must be of the dtype's kind: floats F32 (not from f64) or F64, signed integers I64, unsigned and bool U64. */
 void tn_run_load(tn_dtype dtype, tn_domain domain, const void *from, int64_t first, int64_t stride, int64_t n, void *to);
-/* Stores n items of a domain as `dtype`, converted: integers wrap, floats round to nearest even; float to integer truncates and
-   wraps while the value fits in 64 bits, outside it becomes the dtype's extreme, NaN 0; to bool is != 0. 8-bit floats saturate. */
+/* Stores n items of a domain as `dtype`, converted: integers wrap, floats round to nearest even; float to integer
+   truncates and wraps while the value fits in 64 bits, outside it becomes the dtype's extreme, NaN 0; to bool is != 0.
+   8-bit floats saturate. */
 void tn_run_store(tn_dtype dtype, tn_domain domain, const void *from, int64_t n, void *to, int64_t first, int64_t stride);
-/* out[i] = op(in[0][i], in[1][i]) for n items of `domain`; results that are bool are uint64_t 0 or 1, others of the domain.
+/* To binary64 such that a later rounding to at most 40 bits is the right one ("round to odd"). */
+double tn_odd_f64(uint64_t magnitude);
+/* out[i] = op(in[0][i], in[1][i]) for n items of a domain; results that are bool are uint64_t 0 or 1, others of the domain.
    `out` may be one of the inputs when the result is not bool. */
 typedef void tn_run_function(int64_t n, const void *const *in, void *out);
 /* NULL where the operation is not defined on that domain; select, cast, bitcast, is_inf have none. */
