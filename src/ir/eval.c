@@ -42,7 +42,7 @@ tn_status tn_eval_fail(const tn_eval *e, tn_status status, const char *format, .
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    tn_fail(status, "%s", what);
+    tn_fail(status, "%s: %s", tn_node_op_name(e->graph, e->node), what);
     tn_fail_at_node(e->graph, e->node);
     for (uint32_t i = 0; i < e->inputs; i++) {
         char shape[256];

@@ -20,7 +20,7 @@ tn_status tn_infer_admits(tn_infer *c, const tn_operand_type *operand) {
     for (unsigned i = 0; i < sizeof classes / sizeof *classes; i++)
         if (tn_scalar_describe(op)->admits >> i & 1)
             used += (size_t)snprintf(takes + used, sizeof takes - used, "%s%s", used > 0 ? ", " : "", classes[i]);
-    return tn_infer_fail(c, "%s of %s: it takes %s", tn_scalar_describe(op)->name, tn_dtype_name(operand->dtype), takes);
+    return tn_infer_fail(c, "%s is not admitted: it takes %s", tn_dtype_name(operand->dtype), takes);
 }
 
 static tn_status propagate(tn_infer *c, tn_scalar_op op) {
@@ -188,7 +188,7 @@ tn_status tn_eval_elementwise_with(tn_eval *e, tn_domain domain, tn_run_function
     const tn_tensor *a = tn_eval_in(e, 0);
     tn_dtype in = (tn_dtype)a->dtype;
     if (run == NULL)
-        return tn_eval_fail(e, TN_ERR_UNSUPPORTED, "not supported: %s of %s", info->name, tn_dtype_name(in));
+        return tn_eval_fail(e, TN_ERR_UNSUPPORTED, "not supported: %s", tn_dtype_name(in));
     TN_TRY(tn_eval_same_shape(e, 0));
     tn_tensor *out = tn_eval_result(e, 0, info->boolean ? TN_BOOL : in, a->rank, a->dims);
     if (out == NULL)
