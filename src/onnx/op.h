@@ -121,7 +121,7 @@ bool tn_expand_has(const tn_expand *x, uint32_t input);
 tn_value tn_expand_input(tn_expand *x, uint32_t input); /* null: absent */
 tn_dtype tn_expand_dtype(tn_expand *x, uint32_t input);
 int tn_expand_rank(tn_expand *x, uint32_t input);
-const tn_dim *tn_expand_dims(tn_expand *x, uint32_t input); /* valid until the graph changes */
+const tn_dim *tn_expand_input_dims(tn_expand *x, uint32_t input); /* valid until the graph changes */
 tn_dim tn_expand_dim(tn_expand *x, uint32_t input, int axis); /* negative: from the end; null when unknown */
 /* A copy of the dims in the node's scratch memory: stays valid while building. NULL: unknown rank or out of memory. */
 const tn_dim *tn_expand_dims_copy(tn_expand *x, uint32_t input);
