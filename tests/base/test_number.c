@@ -233,7 +233,7 @@ static void test_format_text(void **state) {
 
 static void test_random_f64(void **state) {
     (void)state;
-    for (int i = 0; i < 60000; i++) {
+    for (int i = 0; i < 30000; i++) {
         double value = f64_of(next_random());
         if (isfinite(value))
             check_shortest_f64(value);
@@ -244,7 +244,7 @@ static void test_random_f64(void **state) {
 
 static void test_random_f32(void **state) {
     (void)state;
-    for (int i = 0; i < 60000; i++) {
+    for (int i = 0; i < 30000; i++) {
         float value = f32_of((uint32_t)next_random());
         if (isfinite(value))
             check_shortest_f32(value);
@@ -255,7 +255,7 @@ static void test_random_f32(void **state) {
 static void test_digits(void **state) {
     char text[TN_NUMBER_TEXT], wanted[64];
     (void)state;
-    for (int i = 0; i < 60000; i++) {
+    for (int i = 0; i < 30000; i++) {
         double value = i & 1 ? f64_of(next_random()) : (double)(next_random() >> 40) / 256;
         int digits = 1 + (int)(next_random() % 17);
         if (!isfinite(value))
@@ -393,7 +393,7 @@ static void test_parse_texts(void **state) {
 static void test_parse_random(void **state) {
     char text[1100];
     (void)state;
-    for (int i = 0; i < 100000; i++) {
+    for (int i = 0; i < 50000; i++) {
         size_t n = 0;
         int digits = 1 + (int)(next_random() % (i % 100 == 0 ? 900 : 40));
         int point = (int)(next_random() % 44);
