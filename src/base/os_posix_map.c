@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -175,8 +176,8 @@ static int open_resolved(const char *base, char *inside, const char *relative, c
             if (fstatat(at, part, &seen, AT_SYMLINK_NOFOLLOW) != 0) {
                 fail_open(relative, folder, errno);
             } else if (!S_ISREG(seen.st_mode)) {
-                char why[64] = "it is ";
-                strcat(why, tn_mode_text(seen.st_mode));
+                char why[64];
+                snprintf(why, sizeof why, "it is %s", tn_mode_text(seen.st_mode));
                 refuse(relative, strlen(relative), folder, why);
             } else if (seen.st_nlink != 1) {
                 refuse(relative, strlen(relative), folder,
