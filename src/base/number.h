@@ -16,7 +16,7 @@ size_t tn_format_i64(int64_t value, char text[TN_NUMBER_TEXT]);
 size_t tn_format_u64(uint64_t value, char text[TN_NUMBER_TEXT]);
 
 /* Parse the longest number at the start of [text, text+length); *used is what was read, 0 if there is none there.
-   Decimal and hexadecimal ("0x1.8p3") floats, inf, nan, round to nearest even. Integers out of range: false. */
+   Decimal and hexadecimal ("0x1.8p3") floats, inf, nan, round to nearest even. Integers out of range: false, *used not 0. */
 bool tn_parse_f64(const char *text, size_t length, double *value, size_t *used);
 bool tn_parse_f32(const char *text, size_t length, float *value, size_t *used);
 bool tn_parse_i64(const char *text, size_t length, int64_t *value, size_t *used);
