@@ -136,6 +136,9 @@ typedef struct tn_eval {
     tn_status (*run_region)(struct tn_eval *e, tn_region region, uint32_t n_args, tn_object *const *args, uint32_t n_results,
                             tn_object **results);
     void *runner; /* of run_region */
+    /* Where `print` writes; NULL: nowhere. */
+    void (*log)(void *ctx, const char *text);
+    void *log_ctx;
 } tn_eval;
 
 /* Inputs and outputs as tensors (the caller knows they are). */
