@@ -53,17 +53,17 @@ tn_value tn_input(tn_graph *g, const char *name, tn_dtype dtype, tn_shape shape)
     return type.id ? tn_region_add_arg(g, tn_graph_region(g), type, name) : tn_build_stick(g);
 }
 
-tn_value tn_output(tn_graph *g, const char *name, tn_value value) {
-    if (!tn_build_ready(g, "tn_output", 1, &value))
+tn_value tn_set_output(tn_graph *g, const char *name, tn_value value) {
+    if (!tn_build_ready(g, "tn_set_output", 1, &value))
         return TN_NULL_VALUE;
     if (!name || !*name)
-        return tn_build_fail(g, TN_ERR_USAGE, "tn_output: an output needs a name");
+        return tn_build_fail(g, TN_ERR_USAGE, "tn_set_output: an output needs a name");
     for (uint32_t i = 0; i < tn_graph_output_count(g); i++)
         if (strcmp(tn_graph_output_name(g, i), name) == 0)
-            return tn_build_fail(g, TN_ERR_USAGE, "tn_output: there is an output '%s' already", name);
+            return tn_build_fail(g, TN_ERR_USAGE, "tn_set_output: there is an output '%s' already", name);
     tn_node last = tn_region_last(g, tn_graph_region(g));
     if (!tn_value_visible(g, value, last))
-        return tn_build_fail(g, TN_ERR_USAGE, "tn_output: the value of output '%s' lies inside a body", name);
+        return tn_build_fail(g, TN_ERR_USAGE, "tn_set_output: the value of output '%s' lies inside a body", name);
     return tn_graph_add_output(g, value, name) == TN_OK ? value : TN_NULL_VALUE;
 }
 
