@@ -125,21 +125,6 @@ tn_status tn_infer_window(tn_infer *c, const char *what, int axis, tn_dim in, tn
 
 /* --- eval ------------------------------------------------------------------------------------------------------------------- */
 
-tn_tensor *tn_eval_result(tn_eval *e, uint32_t index, tn_dtype dtype, int rank, const int64_t *dims) {
-    tn_tensor *out = e->out[index] != NULL ? tn_object_tensor(e->out[index]) : NULL;
-    if (out != NULL && out->dtype == dtype && out->rank == rank && out->contiguous) {
-        int i = 0;
-        while (i < rank && out->dims[i] == dims[i])
-            i++;
-        if (i == rank)
-            return out;
-    }
-    out = tn_tensor_new(e->heap, dtype, rank, dims);
-    if (out == NULL || tn_eval_set(e, index, tn_tensor_object(out)) != TN_OK)
-        return NULL;
-    return out;
-}
-
 tn_status tn_eval_sizes(const tn_eval *e, const char *attr, int count, int64_t *values) {
     TN_TRY(tn_eval_dims(e, attr, (uint32_t)count, values));
     for (int i = 0; i < count; i++)

@@ -3,6 +3,7 @@
 #ifndef TN_OPS_SUPPORT_H
 #define TN_OPS_SUPPORT_H
 
+#include "ops/elementwise.h"
 #include "ops/infer.h"
 
 /* --- infer ------------------------------------------------------------------------------------------------------------------ */
@@ -27,9 +28,6 @@ const char *tn_dim_describe(tn_graph *graph, tn_dim dim, char *text, size_t size
 
 /* --- eval ------------------------------------------------------------------------------------------------------------------- */
 
-/* Output `index`: the tensor that is there when it has this dtype and these dims, else a new one put in its place. NULL with the error
-   set. Borrowed. */
-tn_tensor *tn_eval_result(tn_eval *e, uint32_t index, tn_dtype dtype, int rank, const int64_t *dims);
 /* A DIMS attribute of `count` sizes at run time: none negative (TN_ERR_INPUT). */
 tn_status tn_eval_sizes(const tn_eval *e, const char *attr, int count, int64_t *values);
 /* tn_infer_window at run time. */
