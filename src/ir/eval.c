@@ -1,4 +1,5 @@
-/* What rows' eval functions call: replacing an output, sizes of attributes, errors that name the node and what it got. */
+/* What rows' eval functions call: replacing an output, sizes of attributes, errors that name the node and what it
+   got. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -49,7 +50,8 @@ tn_status tn_eval_fail(const tn_eval *e, tn_status status, const char *format, .
         if (e->in[i] == NULL)
             continue;
         if (tn_object_kind(e->in[i]) == TN_KIND_TENSOR)
-            tn_fail_where("at run time input %u is %s", (unsigned)i, tn_tensor_describe(tn_eval_in(e, i), shape, sizeof shape));
+            tn_fail_where("at run time input %u is %s", (unsigned)i,
+                          tn_tensor_describe(tn_eval_in(e, i), shape, sizeof shape));
     }
     return status;
 }

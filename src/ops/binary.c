@@ -9,11 +9,11 @@ enum {
 #undef X
 };
 
-#define ROW(ID, row_name, text)                                                                                        \
-    {                                                                                                                  \
-        .name = #row_name, .dialect = TN_DIALECT_PRIMITIVE, .min_inputs = 2, .max_inputs = 2, .min_outputs = 1,        \
-        .max_outputs = 1, .traits = TRAITS_##ID, .inputs = "a, b", .doc = text, .infer = tn_infer_elementwise,         \
-        .eval = tn_eval_elementwise, .lowering = TN_LOWER_SCALAR, .code = TN_SCALAR_##ID                               \
+#define ROW(ID, row_name, text)                                                                                 \
+    {                                                                                                           \
+        .name = #row_name, .dialect = TN_DIALECT_PRIMITIVE, .min_inputs = 2, .max_inputs = 2, .min_outputs = 1, \
+        .max_outputs = 1, .traits = TRAITS_##ID, .inputs = "a, b", .doc = text, .infer = tn_infer_elementwise,  \
+        .eval = tn_eval_elementwise, .lowering = TN_LOWER_SCALAR, .code = TN_SCALAR_##ID                        \
     }
 
 static const tn_op rows[] = {

@@ -41,12 +41,12 @@ enum {
 #undef X
 };
 
-#define ROW(ID, row_name, text)                                                                                        \
-    {                                                                                                                  \
-        .name = #row_name, .dialect = TN_DIALECT_PRIMITIVE, .min_inputs = 2, .max_inputs = 2, .min_outputs = 1,        \
-        .max_outputs = 1, .traits = TRAITS_##ID, .inputs = "a, b", .doc = text, .infer = tn_infer_elementwise,         \
-        .eval = eval_compare, .lowering = TN_LOWER_SCALAR, .code = TN_SCALAR_##ID,                                     \
-        .no_gradient = "a comparison is constant around almost every point"                                            \
+#define ROW(ID, row_name, text)                                                                                 \
+    {                                                                                                           \
+        .name = #row_name, .dialect = TN_DIALECT_PRIMITIVE, .min_inputs = 2, .max_inputs = 2, .min_outputs = 1, \
+        .max_outputs = 1, .traits = TRAITS_##ID, .inputs = "a, b", .doc = text, .infer = tn_infer_elementwise,  \
+        .eval = eval_compare, .lowering = TN_LOWER_SCALAR, .code = TN_SCALAR_##ID,                              \
+        .no_gradient = "a comparison is constant around almost every point"                                     \
     }
 
 static const tn_op rows[] = {

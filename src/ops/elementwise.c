@@ -7,11 +7,12 @@
 #define PIECE 16384 /* elements from which a second thread is worth waking, and the least it gets */
 #define MAX_OPERANDS 4
 
-/* --- infer -------------------------------------------------------------------------------------------------------------- */
+/* --- infer -------------------------------------------------------------------------------------------------------- */
 
 tn_status tn_infer_admits(tn_infer *c, const tn_operand_type *operand) {
-    static const char *const classes[] = {"floats (f16 bf16 f32 f64)", "integers (8 to 64 bits)", "bool", "strings",
-                                          "complex numbers and 8-bit floats", "types of fewer than 8 bits"};
+    static const char *const classes[] = {
+        "floats (f16 bf16 f32 f64)",        "integers (8 to 64 bits)",   "bool", "strings",
+        "complex numbers and 8-bit floats", "types of fewer than 8 bits"};
     tn_scalar_op op = (tn_scalar_op)tn_node_op(c->graph, c->node)->code;
     if (tn_scalar_admits(op, operand->dtype))
         return TN_OK;
@@ -58,7 +59,7 @@ tn_status tn_infer_elementwise(tn_infer *c) {
     return info->boolean ? TN_OK : propagate(c, op);
 }
 
-/* --- work in pieces ------------------------------------------------------------------------------------------------------- */
+/* --- work in pieces ----------------------------------------------------------------------------------------------- */
 
 typedef struct range_work {
     int64_t count, piece;
@@ -72,7 +73,8 @@ static void run_range(void *ctx, int64_t piece) {
     work->body(work->ctx, begin, end < work->count ? end : work->count);
 }
 
-void tn_range_split(tn_pool *pool, int64_t count, int64_t grain, void (*body)(void *ctx, int64_t begin, int64_t end), void *ctx) {
+void tn_range_split(tn_pool *pool, int64_t count, int64_t grain, void (*body)(void *ctx, int64_t begin, int64_t end),
+                    void *ctx) {
     int64_t parts = 4 * (int64_t)tn_pool_threads(pool), piece = count / parts + 1;
     piece = (piece < PIECE ? PIECE : piece) / grain * grain + grain;
     if (count <= piece || parts <= 4) {
@@ -101,13 +103,14 @@ static void run_walk(void *ctx, int64_t piece) {
     dims[work->axis] = left < work->part ? left : work->part;
     for (int i = 0; i < work->operands; i++) {
         operand[i] = work->operand[i];
-        operand[i].data = (char *)operand[i].data + begin * operand[i].strides[work->axis] * (int64_t)operand[i].element;
+        operand[i].data =
+            (char *)operand[i].data + begin * operand[i].strides[work->axis] * (int64_t)operand[i].element;
     }
     tn_walk(work->rank, dims, work->operands, operand, work->row, work->ctx);
 }
 
-void tn_walk_split(tn_pool *pool, int rank, const int64_t *dims, int operands, const tn_walk_operand *operand, tn_walk_row *row,
-                   void *ctx) {
+void tn_walk_split(tn_pool *pool, int rank, const int64_t *dims, int operands, const tn_walk_operand *operand,
+                   tn_walk_row *row, void *ctx) {
     int64_t count = 1, threads = tn_pool_threads(pool);
     int axis = 0;
     for (int i = 0; i < rank; i++) {
@@ -130,7 +133,7 @@ void tn_walk_split(tn_pool *pool, int rank, const int64_t *dims, int operands, c
     tn_pool_run(pool, (dims[axis] - 1) / work.part + 1, run_walk, &work);
 }
 
-/* --- eval ------------------------------------------------------------------------------------------------------------------ */
+/* --- eval --------------------------------------------------------------------------------------------------------- */
 
 tn_tensor *tn_eval_result(tn_eval *e, uint32_t i, tn_dtype dtype, int rank, const int64_t *dims) {
     tn_tensor *have = e->out[i] != NULL ? tn_eval_out(e, i) : NULL;

@@ -4,7 +4,8 @@
 #include "ops/infer.h"
 
 const char *tn_operand_describe(tn_infer *c, const tn_operand_type *operand, char *text, size_t size) {
-    return tn_type_describe(c->graph, tn_type_tensor(c->graph, operand->dtype, operand->rank, operand->dims), text, size);
+    return tn_type_describe(c->graph, tn_type_tensor(c->graph, operand->dtype, operand->rank, operand->dims), text,
+                            size);
 }
 
 tn_status tn_infer_operand(tn_infer *c, uint32_t index, tn_operand_type *out) {

@@ -13,7 +13,8 @@ typedef struct tn_operand_type {
     tn_dim dims[TN_MAX_RANK];
 } tn_operand_type;
 
-/* Input `index` as a ranked tensor; fails when it is absent, no tensor, of no known dtype, or unranked ("needs a rank"). */
+/* Input `index` as a ranked tensor; fails when it is absent, no tensor, of no known dtype, or unranked ("needs a
+   rank"). */
 tn_status tn_infer_operand(tn_infer *c, uint32_t index, tn_operand_type *out);
 /* The same with the rank required to be `rank`. */
 tn_status tn_infer_operand_rank(tn_infer *c, uint32_t index, int rank, tn_operand_type *out);

@@ -4,24 +4,25 @@
 #include "ops/scalar.h"
 
 /* o[i] = expr(e), where e is element i read as T, into items of type D. */
-#define LOAD(T, D, expr)                                                                          \
-    {                                                                                             \
-        D *o = to;                                                                                \
-        const char *at = (const char *)from + first * (int64_t)sizeof(T);                         \
-        for (int64_t i = 0; i < n; i++, at += stride * (int64_t)sizeof(T)) {                      \
-            T e;                                                                                  \
-            memcpy(&e, at, sizeof e);                                                             \
-            o[i] = (D)(expr);                                                                     \
-        }                                                                                         \
-        return;                                                                                   \
+#define LOAD(T, D, expr)                                                     \
+    {                                                                        \
+        D *o = to;                                                           \
+        const char *at = (const char *)from + first * (int64_t)sizeof(T);    \
+        for (int64_t i = 0; i < n; i++, at += stride * (int64_t)sizeof(T)) { \
+            T e;                                                             \
+            memcpy(&e, at, sizeof e);                                        \
+            o[i] = (D)(expr);                                                \
+        }                                                                    \
+        return;                                                              \
     }
-#define LOAD_FLOAT(T, expr)             \
-    if (domain == TN_DOMAIN_F32)        \
-        LOAD(T, float, expr)            \
-    else                                \
+#define LOAD_FLOAT(T, expr)      \
+    if (domain == TN_DOMAIN_F32) \
+        LOAD(T, float, expr)     \
+    else                         \
         LOAD(T, double, expr)
 
-void tn_run_load(tn_dtype dtype, tn_domain domain, const void *from, int64_t first, int64_t stride, int64_t n, void *to) {
+void tn_run_load(tn_dtype dtype, tn_domain domain, const void *from, int64_t first, int64_t stride, int64_t n,
+                 void *to) {
     switch (dtype) {
     case TN_F32: LOAD_FLOAT(float, e)
     case TN_F16: LOAD_FLOAT(uint16_t, tn_f16_to_f32(e))
@@ -50,16 +51,16 @@ void tn_run_load(tn_dtype dtype, tn_domain domain, const void *from, int64_t fir
 }
 
 /* Element i of the destination = expr(v), where v is item i of type S. */
-#define STORE(S, T, expr)                                                                         \
-    {                                                                                             \
-        const S *items = from;                                                                    \
-        char *at = (char *)to + first * (int64_t)sizeof(T);                                       \
-        for (int64_t i = 0; i < n; i++, at += stride * (int64_t)sizeof(T)) {                      \
-            S v = items[i];                                                                       \
-            T e = (T)(expr);                                                                      \
-            memcpy(at, &e, sizeof e);                                                             \
-        }                                                                                         \
-        return;                                                                                   \
+#define STORE(S, T, expr)                                                    \
+    {                                                                        \
+        const S *items = from;                                               \
+        char *at = (char *)to + first * (int64_t)sizeof(T);                  \
+        for (int64_t i = 0; i < n; i++, at += stride * (int64_t)sizeof(T)) { \
+            S v = items[i];                                                  \
+            T e = (T)(expr);                                                 \
+            memcpy(at, &e, sizeof e);                                        \
+        }                                                                    \
+        return;                                                              \
     }
 
 /* The bits of a float as an integer of `dtype`, to be cut to its width. */
@@ -73,29 +74,29 @@ static uint64_t whole_bits(double value, tn_dtype dtype) {
     return value > 0 ? tn_dtype_max_u64(dtype) : (uint64_t)tn_dtype_min_i64(dtype);
 }
 
-#define STORE_FLOATS(S, round_f16, round_bf16)                                                    \
-    switch (dtype) {                                                                              \
-    case TN_F32: STORE(S, float, v)                                                               \
-    case TN_F64: STORE(S, double, v)                                                              \
-    case TN_F16: STORE(S, uint16_t, round_f16(v))                                                 \
-    case TN_BF16: STORE(S, uint16_t, round_bf16(v))                                               \
-    case TN_BOOL: STORE(S, uint8_t, v != 0)                                                       \
-    case TN_I8:                                                                                   \
-    case TN_U8: STORE(S, uint8_t, whole_bits((double)v, dtype))                                   \
-    case TN_I16:                                                                                  \
-    case TN_U16: STORE(S, uint16_t, whole_bits((double)v, dtype))                                 \
-    case TN_I32:                                                                                  \
-    case TN_U32: STORE(S, uint32_t, whole_bits((double)v, dtype))                                 \
-    case TN_I64:                                                                                  \
-    case TN_U64: STORE(S, uint64_t, whole_bits((double)v, dtype))                                 \
-    default: break;                                                                               \
-    }                                                                                             \
-    for (int64_t i = 0; i < n; i++) {                                                             \
-        double value = (double)((const S *)from)[i];                                              \
-        if (tn_dtype_is_int(dtype))                                                               \
-            tn_store_i64(dtype, to, first + i * stride, (int64_t)whole_bits(value, dtype));       \
-        else                                                                                      \
-            tn_store_f64(dtype, to, first + i * stride, value);                                   \
+#define STORE_FLOATS(S, round_f16, round_bf16)                                              \
+    switch (dtype) {                                                                        \
+    case TN_F32: STORE(S, float, v)                                                         \
+    case TN_F64: STORE(S, double, v)                                                        \
+    case TN_F16: STORE(S, uint16_t, round_f16(v))                                           \
+    case TN_BF16: STORE(S, uint16_t, round_bf16(v))                                         \
+    case TN_BOOL: STORE(S, uint8_t, v != 0)                                                 \
+    case TN_I8:                                                                             \
+    case TN_U8: STORE(S, uint8_t, whole_bits((double)v, dtype))                             \
+    case TN_I16:                                                                            \
+    case TN_U16: STORE(S, uint16_t, whole_bits((double)v, dtype))                           \
+    case TN_I32:                                                                            \
+    case TN_U32: STORE(S, uint32_t, whole_bits((double)v, dtype))                           \
+    case TN_I64:                                                                            \
+    case TN_U64: STORE(S, uint64_t, whole_bits((double)v, dtype))                           \
+    default: break;                                                                         \
+    }                                                                                       \
+    for (int64_t i = 0; i < n; i++) {                                                       \
+        double value = (double)((const S *)from)[i];                                        \
+        if (tn_dtype_is_int(dtype))                                                         \
+            tn_store_i64(dtype, to, first + i * stride, (int64_t)whole_bits(value, dtype)); \
+        else                                                                                \
+            tn_store_f64(dtype, to, first + i * stride, value);                             \
     }
 
 static void store_f32(tn_dtype dtype, const void *from, int64_t n, void *to, int64_t first, int64_t stride) {
@@ -112,20 +113,20 @@ double tn_odd_f64(uint64_t magnitude) {
     return (double)(magnitude >> 11 | ((magnitude & 0x7ff) != 0)) * 0x1p11;
 }
 
-#define STORE_INTEGERS(S)                                                                         \
-    switch (dtype) {                                                                              \
-    case TN_F32: STORE(S, float, v)                                                               \
-    case TN_F64: STORE(S, double, v)                                                              \
-    case TN_BOOL: STORE(S, uint8_t, v != 0)                                                       \
-    case TN_I8:                                                                                   \
-    case TN_U8: STORE(S, uint8_t, v)                                                              \
-    case TN_I16:                                                                                  \
-    case TN_U16: STORE(S, uint16_t, v)                                                            \
-    case TN_I32:                                                                                  \
-    case TN_U32: STORE(S, uint32_t, v)                                                            \
-    case TN_I64:                                                                                  \
-    case TN_U64: STORE(S, uint64_t, v)                                                            \
-    default: break;                                                                               \
+#define STORE_INTEGERS(S)                   \
+    switch (dtype) {                        \
+    case TN_F32: STORE(S, float, v)         \
+    case TN_F64: STORE(S, double, v)        \
+    case TN_BOOL: STORE(S, uint8_t, v != 0) \
+    case TN_I8:                             \
+    case TN_U8: STORE(S, uint8_t, v)        \
+    case TN_I16:                            \
+    case TN_U16: STORE(S, uint16_t, v)      \
+    case TN_I32:                            \
+    case TN_U32: STORE(S, uint32_t, v)      \
+    case TN_I64:                            \
+    case TN_U64: STORE(S, uint64_t, v)      \
+    default: break;                         \
     }
 
 static void store_i64(tn_dtype dtype, const void *from, int64_t n, void *to, int64_t first, int64_t stride) {
@@ -145,7 +146,8 @@ static void store_u64(tn_dtype dtype, const void *from, int64_t n, void *to, int
     }
 }
 
-void tn_run_store(tn_dtype dtype, tn_domain domain, const void *from, int64_t n, void *to, int64_t first, int64_t stride) {
+void tn_run_store(tn_dtype dtype, tn_domain domain, const void *from, int64_t n, void *to, int64_t first,
+                  int64_t stride) {
     switch (domain) {
     case TN_DOMAIN_F32: store_f32(dtype, from, n, to, first, stride); break;
     case TN_DOMAIN_F64: store_f64(dtype, from, n, to, first, stride); break;

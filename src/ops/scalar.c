@@ -1,14 +1,14 @@
 /* The table of scalar operations and what each computes on a run of elements, in four domains: f32, f64, i64, u64.
 
-   Narrower dtypes need no code of their own: integers wrap when they are stored, floats are rounded when they are stored. */
+   Narrower dtypes need no code of their own: integers wrap when they are stored, floats are rounded when they are
+   stored. */
 #include <math.h>
 
 #include "ops/scalar.h"
 
-static const tn_scalar_info infos[TN_SCALAR_COUNT] = {
-    [TN_SCALAR_NONE] = {"none", 0, 0, false, 0},
+static const tn_scalar_info infos[TN_SCALAR_COUNT] = {[TN_SCALAR_NONE] = {"none", 0, 0, false, 0},
 #define X(ID, name, operands, traits, admits, boolean) [TN_SCALAR_##ID] = {#name, operands, admits, boolean, traits},
-    TN_SCALARS(X)
+                                                      TN_SCALARS(X)
 #undef X
 };
 
@@ -71,75 +71,75 @@ bool tn_scalar_identity(tn_scalar_op op, tn_dtype dtype, void *element) {
     }
 }
 
-/* --- bodies: `x` (and `y`) of the domain's type T, result of type R --------------------------------------------------------- */
+/* --- bodies: `x` (and `y`) of the domain's type T, result of type R ----------------------------------------------- */
 
-#define UNARY(name, domain, T, R, expr)                                                   \
-    static void name##_##domain(int64_t n, const void *const *in, void *out) {            \
-        const T *a = in[0];                                                               \
-        R *r = out;                                                                       \
-        for (int64_t i = 0; i < n; i++) {                                                 \
-            T x = a[i];                                                                   \
-            r[i] = (R)(expr);                                                             \
-        }                                                                                 \
+#define UNARY(name, domain, T, R, expr)                                        \
+    static void name##_##domain(int64_t n, const void *const *in, void *out) { \
+        const T *a = in[0];                                                    \
+        R *r = out;                                                            \
+        for (int64_t i = 0; i < n; i++) {                                      \
+            T x = a[i];                                                        \
+            r[i] = (R)(expr);                                                  \
+        }                                                                      \
     }
-#define BINARY(name, domain, T, R, expr)                                                  \
-    static void name##_##domain(int64_t n, const void *const *in, void *out) {            \
-        const T *a = in[0], *b = in[1];                                                   \
-        R *r = out;                                                                       \
-        for (int64_t i = 0; i < n; i++) {                                                 \
-            T x = a[i], y = b[i];                                                         \
-            r[i] = (R)(expr);                                                             \
-        }                                                                                 \
+#define BINARY(name, domain, T, R, expr)                                       \
+    static void name##_##domain(int64_t n, const void *const *in, void *out) { \
+        const T *a = in[0], *b = in[1];                                        \
+        R *r = out;                                                            \
+        for (int64_t i = 0; i < n; i++) {                                      \
+            T x = a[i], y = b[i];                                              \
+            r[i] = (R)(expr);                                                  \
+        }                                                                      \
     }
 
 /* Floats. M(f) is the C library's function for the type. */
-#define FLOAT_HELPERS(domain, T, M)                                                       \
-    static T sign_of_##domain(T x) {                                                      \
-        return isnan(x) ? x : (T)((x > 0) - (x < 0));                                     \
-    }                                                                                     \
-    static T floor_mod_##domain(T x, T y) {                                               \
-        T r = M(fmod)(x, y);                                                              \
-        if (r == 0)                                                                       \
-            return M(copysign)(r, y);                                                     \
-        return (r < 0) != (y < 0) ? r + y : r;                                            \
-    }                                                                                     \
-    static T least_##domain(T x, T y) {                                                   \
-        if (isnan(x) || isnan(y))                                                         \
-            return isnan(x) ? x : y;                                                      \
-        return x < y || (x == y && signbit(x)) ? x : y;                                   \
-    }                                                                                     \
-    static T greatest_##domain(T x, T y) {                                                \
-        if (isnan(x) || isnan(y))                                                         \
-            return isnan(x) ? x : y;                                                      \
-        return x > y || (x == y && !signbit(x)) ? x : y;                                  \
+#define FLOAT_HELPERS(domain, T, M)                      \
+    static T sign_of_##domain(T x) {                     \
+        return isnan(x) ? x : (T)((x > 0) - (x < 0));    \
+    }                                                    \
+    static T floor_mod_##domain(T x, T y) {              \
+        T r = M(fmod)(x, y);                             \
+        if (r == 0)                                      \
+            return M(copysign)(r, y);                    \
+        return (r < 0) != (y < 0) ? r + y : r;           \
+    }                                                    \
+    static T least_##domain(T x, T y) {                  \
+        if (isnan(x) || isnan(y))                        \
+            return isnan(x) ? x : y;                     \
+        return x < y || (x == y && signbit(x)) ? x : y;  \
+    }                                                    \
+    static T greatest_##domain(T x, T y) {               \
+        if (isnan(x) || isnan(y))                        \
+            return isnan(x) ? x : y;                     \
+        return x > y || (x == y && !signbit(x)) ? x : y; \
     }
-#define FLOAT_EXACT(domain, T, M)                                                         \
-    FLOAT_HELPERS(domain, T, M)                                                           \
-    UNARY(neg, domain, T, T, -x)                                                          \
-    UNARY(abs, domain, T, T, M(fabs)(x))                                                  \
-    UNARY(sign, domain, T, T, sign_of_##domain(x))                                        \
-    UNARY(floor, domain, T, T, M(floor)(x))                                               \
-    UNARY(ceil, domain, T, T, M(ceil)(x))                                                 \
-    UNARY(round, domain, T, T, M(rint)(x))                                                \
-    UNARY(trunc, domain, T, T, M(trunc)(x))                                               \
-    UNARY(sqrt, domain, T, T, M(sqrt)(x))                                                 \
-    UNARY(reciprocal, domain, T, T, 1 / x)                                                \
-    UNARY(is_nan, domain, T, uint64_t, isnan(x) != 0)                                     \
-    UNARY(is_finite, domain, T, uint64_t, isfinite(x) != 0)                               \
-    BINARY(add, domain, T, T, x + y)                                                      \
-    BINARY(sub, domain, T, T, x - y)                                                      \
-    BINARY(mul, domain, T, T, x *y)                                                       \
-    BINARY(div, domain, T, T, x / y)                                                      \
-    BINARY(mod, domain, T, T, floor_mod_##domain(x, y))                                   \
-    BINARY(rem, domain, T, T, M(fmod)(x, y))                                              \
-    BINARY(min, domain, T, T, least_##domain(x, y))                                       \
+#define FLOAT_EXACT(domain, T, M)                           \
+    FLOAT_HELPERS(domain, T, M)                             \
+    UNARY(neg, domain, T, T, -x)                            \
+    UNARY(abs, domain, T, T, M(fabs)(x))                    \
+    UNARY(sign, domain, T, T, sign_of_##domain(x))          \
+    UNARY(floor, domain, T, T, M(floor)(x))                 \
+    UNARY(ceil, domain, T, T, M(ceil)(x))                   \
+    UNARY(round, domain, T, T, M(rint)(x))                  \
+    UNARY(trunc, domain, T, T, M(trunc)(x))                 \
+    UNARY(sqrt, domain, T, T, M(sqrt)(x))                   \
+    UNARY(reciprocal, domain, T, T, 1 / x)                  \
+    UNARY(is_nan, domain, T, uint64_t, isnan(x) != 0)       \
+    UNARY(is_finite, domain, T, uint64_t, isfinite(x) != 0) \
+    BINARY(add, domain, T, T, x + y)                        \
+    BINARY(sub, domain, T, T, x - y)                        \
+    BINARY(mul, domain, T, T, x *y)                         \
+    BINARY(div, domain, T, T, x / y)                        \
+    BINARY(mod, domain, T, T, floor_mod_##domain(x, y))     \
+    BINARY(rem, domain, T, T, M(fmod)(x, y))                \
+    BINARY(min, domain, T, T, least_##domain(x, y))         \
     BINARY(max, domain, T, T, greatest_##domain(x, y))
-#define COMPARE(domain, T)                                                                \
-    BINARY(equal, domain, T, uint64_t, x == y)                                            \
-    BINARY(not_equal, domain, T, uint64_t, x != y)                                        \
-    BINARY(less, domain, T, uint64_t, x < y)                                              \
-    BINARY(less_equal, domain, T, uint64_t, x <= y)                                       \
-    BINARY(greater, domain, T, uint64_t, x > y)                                           \
+#define COMPARE(domain, T)                          \
+    BINARY(equal, domain, T, uint64_t, x == y)      \
+    BINARY(not_equal, domain, T, uint64_t, x != y)  \
+    BINARY(less, domain, T, uint64_t, x < y)        \
+    BINARY(less_equal, domain, T, uint64_t, x <= y) \
+    BINARY(greater, domain, T, uint64_t, x > y)     \
     BINARY(greater_equal, domain, T, uint64_t, x >= y)
 
 #define OF_FLOAT(name) name##f
@@ -210,17 +210,17 @@ static int64_t power_i64(int64_t x, int64_t y) {
     return x == 1 ? 1 : x == -1 ? (y & 1 ? -1 : 1) : 0;
 }
 
-#define INTEGER(domain, T)                                                                \
-    UNARY(neg, domain, T, T, 0 - (uint64_t)x)                                             \
-    UNARY(bit_not, domain, T, T, ~(uint64_t)x)                                            \
-    BINARY(add, domain, T, T, (uint64_t)x + (uint64_t)y)                                  \
-    BINARY(sub, domain, T, T, (uint64_t)x - (uint64_t)y)                                  \
-    BINARY(mul, domain, T, T, (uint64_t)x *(uint64_t)y)                                   \
-    BINARY(min, domain, T, T, x < y ? x : y)                                              \
-    BINARY(max, domain, T, T, x > y ? x : y)                                              \
-    BINARY(and, domain, T, T, (uint64_t)x &(uint64_t)y)                                   \
-    BINARY(or, domain, T, T, (uint64_t)x | (uint64_t)y)                                   \
-    BINARY(xor, domain, T, T, (uint64_t)x ^ (uint64_t)y)                                  \
+#define INTEGER(domain, T)                               \
+    UNARY(neg, domain, T, T, 0 - (uint64_t)x)            \
+    UNARY(bit_not, domain, T, T, ~(uint64_t)x)           \
+    BINARY(add, domain, T, T, (uint64_t)x + (uint64_t)y) \
+    BINARY(sub, domain, T, T, (uint64_t)x - (uint64_t)y) \
+    BINARY(mul, domain, T, T, (uint64_t)x *(uint64_t)y)  \
+    BINARY(min, domain, T, T, x < y ? x : y)             \
+    BINARY(max, domain, T, T, x > y ? x : y)             \
+    BINARY(and, domain, T, T, (uint64_t)x &(uint64_t)y)  \
+    BINARY(or, domain, T, T, (uint64_t)x | (uint64_t)y)  \
+    BINARY(xor, domain, T, T, (uint64_t)x ^ (uint64_t)y) \
     COMPARE(domain, T)
 INTEGER(i64, int64_t)
 INTEGER(u64, uint64_t)
@@ -231,7 +231,7 @@ BINARY(div, i64, int64_t, int64_t, divide_i64(x, y))
 BINARY(mod, i64, int64_t, int64_t, mod_i64_of(x, y))
 BINARY(rem, i64, int64_t, int64_t, rem_i64_of(x, y))
 BINARY(pow, i64, int64_t, int64_t, power_i64(x, y))
-BINARY(shl, i64, int64_t, int64_t, y < 0 || y > 63 ? 0 : (uint64_t)x << y)
+BINARY(shl, i64, int64_t, int64_t, y<0 || y> 63 ? 0 : (uint64_t)x << y)
 BINARY(shr, i64, int64_t, int64_t, x >> (y < 0 || y > 63 ? 63 : y))
 
 UNARY(abs, u64, uint64_t, uint64_t, x)

@@ -5,7 +5,7 @@
 #include "ops/elementwise.h"
 #include "ops/ops.h"
 
-/* --- select -------------------------------------------------------------------------------------------------------------- */
+/* --- select ------------------------------------------------------------------------------------------------------- */
 
 static tn_status propagate_select(tn_infer *c, tn_value condition) {
     tn_contents a, b;
@@ -52,9 +52,9 @@ static void select_row(void *ctx, int64_t n, void *const *data, const int64_t *s
     int64_t step[4] = {strides[0] * (int64_t)size, strides[1], strides[2] * (int64_t)size, strides[3] * (int64_t)size};
     char *out = data[0];
     const char *condition = data[1], *a = data[2], *b = data[3];
-#define SELECT_RUN(bytes)                                                                   \
-    for (int64_t i = 0; i < n; i++)                                                         \
-        memcpy(out + i * step[0], condition[i * step[1]] ? a + i * step[2] : b + i * step[3], bytes)
+#define SELECT_RUN(bytes)           \
+    for (int64_t i = 0; i < n; i++) \
+    memcpy(out + i * step[0], condition[i * step[1]] ? a + i * step[2] : b + i * step[3], bytes)
     switch (size) {
     case 1: SELECT_RUN(1); break;
     case 2: SELECT_RUN(2); break;
@@ -91,7 +91,7 @@ static tn_status eval_select(tn_eval *e) {
     return TN_OK;
 }
 
-/* --- cast ------------------------------------------------------------------------------------------------------------------ */
+/* --- cast --------------------------------------------------------------------------------------------------------- */
 
 static tn_status infer_cast(tn_infer *c) {
     tn_operand_type x;
@@ -112,14 +112,15 @@ enum { ROUND_UP, ROUND_DOWN, ROUND_NEAREST };
 typedef struct cast_work {
     tn_dtype from, to;
     tn_domain domain;
-    bool odd;          /* the last step is narrow_f8 below, not tn_run_store */
+    bool odd; /* the last step is narrow_f8 below, not tn_run_store */
     bool saturate;
     int round;         /* of powers of two */
     const void *input; /* linear casts */
     void *output;
 } cast_work;
 
-/* To binary32 such that a later rounding to fewer than 23 bits is the right one: towards zero, last bit 1 if inexact. */
+/* To binary32 such that a later rounding to fewer than 23 bits is the right one: towards zero, last bit 1 if
+   inexact. */
 static float odd_f32(double value) {
     float near = (float)value;
     uint32_t bits;
@@ -202,7 +203,8 @@ static tn_status eval_cast(tn_eval *e) {
                  : tn_attr_string_is(e->graph, e->node, "round_mode", "nearest") ? ROUND_NEAREST
                                                                                  : ROUND_UP;
     if (work.domain == TN_DOMAIN_COUNT || to == TN_STRING || tn_dtype_is_complex(to))
-        return tn_eval_fail(e, TN_ERR_UNSUPPORTED, "not supported: cast from %s to %s", tn_dtype_name(from), tn_dtype_name(to));
+        return tn_eval_fail(e, TN_ERR_UNSUPPORTED, "not supported: cast from %s to %s", tn_dtype_name(from),
+                            tn_dtype_name(to));
     if (tn_scalar_class(to) == TN_ADMIT_OTHER) /* 8-bit floats */
         work.odd = !work.saturate || (to == TN_F8E8M0 && work.round != ROUND_UP);
     tn_tensor *out = tn_eval_result(e, 0, to, x->rank, x->dims);
@@ -226,7 +228,7 @@ static tn_status eval_cast(tn_eval *e) {
     return TN_OK;
 }
 
-/* --- bitcast -------------------------------------------------------------------------------------------------------------- */
+/* --- bitcast ------------------------------------------------------------------------------------------------------ */
 
 static tn_status infer_bitcast(tn_infer *c) {
     tn_operand_type x;
@@ -236,8 +238,8 @@ static tn_status infer_bitcast(tn_infer *c) {
     if (!tn_scalar_admits(TN_SCALAR_BITCAST, to) || (to == TN_BOOL && x.dtype != TN_BOOL))
         return tn_infer_fail(c, "bitcast to %s, whose bits not every element has", tn_dtype_name(to));
     if (tn_dtype_bits(to) != tn_dtype_bits(x.dtype))
-        return tn_infer_fail(c, "bitcast from %s (%d bits) to %s (%d bits)", tn_dtype_name(x.dtype), tn_dtype_bits(x.dtype),
-                             tn_dtype_name(to), tn_dtype_bits(to));
+        return tn_infer_fail(c, "bitcast from %s (%d bits) to %s (%d bits)", tn_dtype_name(x.dtype),
+                             tn_dtype_bits(x.dtype), tn_dtype_name(to), tn_dtype_bits(to));
     return tn_infer_tensor(c, 0, to, x.rank, x.dims);
 }
 
@@ -263,7 +265,7 @@ static tn_status eval_bitcast(tn_eval *e) {
     return TN_OK;
 }
 
-/* --- rows ------------------------------------------------------------------------------------------------------------------- */
+/* --- rows --------------------------------------------------------------------------------------------------------- */
 
 static const tn_attr_spec cast_attrs[] = {
     {.name = "to", .kind = TN_ATTR_DTYPE, .required = true},
@@ -295,7 +297,8 @@ static const tn_op rows[] = {
      .traits = TN_ELEMENTWISE | TN_EXACT,
      .attrs = cast_attrs,
      .inputs = "x",
-     .doc = "converts: integers wrap, floats round to nearest even; float to integer truncates, then wraps while it fits in 64 "
+     .doc = "converts: integers wrap, floats round to nearest even; float to integer truncates, then wraps while it "
+            "fits in 64 "
             "bits, beyond is the type's extreme, NaN 0; 8-bit floats saturate or not; round_mode is of f8e8m0",
      .infer = infer_cast,
      .eval = eval_cast,

@@ -27,8 +27,9 @@ static void is_never_inf(int64_t n, const void *const *in, void *out) {
 static tn_status eval_is_inf(tn_eval *e) {
     bool positive = tn_attr_int(e->graph, e->node, "positive") != 0;
     bool negative = tn_attr_int(e->graph, e->node, "negative") != 0;
-    return tn_eval_elementwise_with(e, TN_DOMAIN_F64, positive ? (negative ? is_any_inf : is_positive_inf)
-                                                               : (negative ? is_negative_inf : is_never_inf));
+    return tn_eval_elementwise_with(e, TN_DOMAIN_F64,
+                                    positive ? (negative ? is_any_inf : is_positive_inf)
+                                             : (negative ? is_negative_inf : is_never_inf));
 }
 
 static const tn_attr_spec is_inf_attrs[] = {{.name = "positive", .kind = TN_ATTR_INT, .i = 1},
@@ -42,11 +43,11 @@ enum {
 #undef X
 };
 
-#define ROW(ID, row_name, text)                                                                                        \
-    {                                                                                                                  \
-        .name = #row_name, .dialect = TN_DIALECT_PRIMITIVE, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1,        \
-        .max_outputs = 1, .traits = TRAITS_##ID, .inputs = "x", .doc = text, .infer = tn_infer_elementwise,         \
-        .eval = tn_eval_elementwise, .lowering = TN_LOWER_SCALAR, .code = TN_SCALAR_##ID                               \
+#define ROW(ID, row_name, text)                                                                                 \
+    {                                                                                                           \
+        .name = #row_name, .dialect = TN_DIALECT_PRIMITIVE, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, \
+        .max_outputs = 1, .traits = TRAITS_##ID, .inputs = "x", .doc = text, .infer = tn_infer_elementwise,     \
+        .eval = tn_eval_elementwise, .lowering = TN_LOWER_SCALAR, .code = TN_SCALAR_##ID                        \
     }
 
 static const tn_op rows[] = {

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,9 +20,9 @@
 const tn_dtype op_floats[] = {TN_F32, TN_F64, TN_F16, TN_BF16, TN_DTYPE_NONE};
 const tn_dtype op_ints[] = {TN_I8, TN_U8, TN_I16, TN_U16, TN_I32, TN_U32, TN_I64, TN_U64, TN_DTYPE_NONE};
 const tn_dtype op_numbers[] = {TN_F32, TN_F64, TN_F16, TN_BF16, TN_I8,  TN_U8,   TN_I16,
-                               TN_U16, TN_I32, TN_U32, TN_I64, TN_U64, TN_BOOL, TN_DTYPE_NONE};
+                               TN_U16, TN_I32, TN_U32, TN_I64,  TN_U64, TN_BOOL, TN_DTYPE_NONE};
 
-/* --- memory that the harness owns ---------------------------------------------------------------------------------------- */
+/* --- memory that the harness owns --------------------------------------------------------------------------------- */
 
 struct op_block {
     op_block *next;
@@ -81,7 +83,7 @@ uint64_t op_random_bits(op_harness *h) {
     return h->seed * 0x9e3779b97f4a7c15u;
 }
 
-/* --- operands --------------------------------------------------------------------------------------------------------------- */
+/* --- operands ----------------------------------------------------------------------------------------------------- */
 
 tn_tensor *op_tensor(op_harness *h, tn_dtype dtype, int rank, const int64_t *dims) {
     return keep_tensor(h, tn_tensor_create(dtype, rank, dims));
@@ -101,20 +103,52 @@ tn_tensor *op_random(op_harness *h, tn_dtype dtype, int rank, const int64_t *dim
         if (tn_dtype_is_float(dtype))
             tn_store_f64(dtype, t->data, i, (double)(bits >> 11) * 0x1p-50 - 4);
         else
-            tn_store_i64(dtype, t->data, i, dtype == TN_BOOL ? (int64_t)(bits >> 63) : small ? (int64_t)(bits >> 60) - 8 : (int64_t)bits);
+            tn_store_i64(dtype, t->data, i,
+                         dtype == TN_BOOL ? (int64_t)(bits >> 63)
+                         : small          ? (int64_t)(bits >> 60) - 8
+                                          : (int64_t)bits);
     }
     return t;
 }
 
 tn_tensor *op_edges(op_harness *h, tn_dtype dtype) {
-    static const double floats[] = {0,     -0.0,   1,    -1,     0.5,     -0.5,      1.5,     2.5,       -2.5,    3,      -7,
-                                    7.25,  1e-3,   1e-6, -1e-6,  3.99,    -3.99,     88.5,    -88.5,     710,     -745,   65504,
-                                    65520, -1e30,  1e30, 1e300,  3.14159, 0x1p-14,   0x1p-24, 0x1p-25,   0x1p-126, 0x1p-149,
-                                    5e-324, 448,   -464, 0x1p23, 0x1.8p23, 0x1p52,   0x1p63,  -0x1p63,   0x1p64,  127.5,  200,
-                                    255.9, 256,    32768.5, -129};
-    static const int64_t ints[] = {0,  1,  -1, 2,  -2, 3,  -3, 7,   -7,   8,     15,    16,        17,        31,
-                                   32, 33, 62, 63, 64, 65, 100, 127, -128, 255, 32767, INT32_MAX, INT32_MIN, INT64_MAX,
-                                   INT64_MIN, INT64_MAX - 1, INT64_MIN + 1, 0x123456789abcdef};
+    static const double floats[] = {
+        0,        -0.0,   1,       -1,      0.5,     -0.5,    1.5,      2.5,      -2.5,   3,       -7,    7.25,
+        1e-3,     1e-6,   -1e-6,   3.99,    -3.99,   88.5,    -88.5,    710,      -745,   65504,   65520, -1e30,
+        1e30,     1e300,  3.14159, 0x1p-14, 0x1p-24, 0x1p-25, 0x1p-126, 0x1p-149, 5e-324, 448,     -464,  0x1p23,
+        0x1.8p23, 0x1p52, 0x1p63,  -0x1p63, 0x1p64,  127.5,   200,      255.9,    256,    32768.5, -129};
+    static const int64_t ints[] = {0,
+                                   1,
+                                   -1,
+                                   2,
+                                   -2,
+                                   3,
+                                   -3,
+                                   7,
+                                   -7,
+                                   8,
+                                   15,
+                                   16,
+                                   17,
+                                   31,
+                                   32,
+                                   33,
+                                   62,
+                                   63,
+                                   64,
+                                   65,
+                                   100,
+                                   127,
+                                   -128,
+                                   255,
+                                   32767,
+                                   INT32_MAX,
+                                   INT32_MIN,
+                                   INT64_MAX,
+                                   INT64_MIN,
+                                   INT64_MAX - 1,
+                                   INT64_MIN + 1,
+                                   0x123456789abcdef};
     if (dtype == TN_BOOL)
         return op_values(h, dtype, 1, (int64_t[]){2}, (double[]){0, 1});
     if (tn_dtype_is_float(dtype)) {
@@ -122,7 +156,8 @@ tn_tensor *op_edges(op_harness *h, tn_dtype dtype) {
         tn_tensor *t = op_tensor(h, dtype, 1, &total);
         for (int64_t i = 0; i < n; i++)
             tn_store_f64(dtype, t->data, i, floats[i]);
-        const double last[5] = {(double)INFINITY, -(double)INFINITY, (double)NAN, 1.7976931348623157e308, 2.2250738585072014e-308};
+        const double last[5] = {(double)INFINITY, -(double)INFINITY, (double)NAN, 1.7976931348623157e308,
+                                2.2250738585072014e-308};
         for (int64_t i = 0; i < 5; i++)
             tn_store_f64(dtype, t->data, n + i, last[i]);
         return t;
@@ -156,14 +191,19 @@ static int64_t offset_of(const tn_tensor *t, int64_t index) {
     return offset;
 }
 
-double op_get(const tn_tensor *t, int64_t index) { return tn_load_f64((tn_dtype)t->dtype, t->data, offset_of(t, index)); }
+double op_get(const tn_tensor *t, int64_t index) {
+    return tn_load_f64((tn_dtype)t->dtype, t->data, offset_of(t, index));
+}
 
-int64_t op_get_i64(const tn_tensor *t, int64_t index) { return tn_load_i64((tn_dtype)t->dtype, t->data, offset_of(t, index)); }
+int64_t op_get_i64(const tn_tensor *t, int64_t index) {
+    return tn_load_i64((tn_dtype)t->dtype, t->data, offset_of(t, index));
+}
 
-/* --- layouts ---------------------------------------------------------------------------------------------------------------- */
+/* --- layouts ------------------------------------------------------------------------------------------------------ */
 
 enum { CONTIGUOUS, UNALIGNED, REVERSED, COLUMN_MAJOR, GAPS, MIXED, LAYOUTS };
-static const char *const layout_name[LAYOUTS] = {"contiguous", "unaligned", "reversed", "column-major", "with gaps", "mixed"};
+static const char *const layout_name[LAYOUTS] = {"contiguous",   "unaligned", "reversed",
+                                                 "column-major", "with gaps", "mixed"};
 
 /* Guarded memory of `bytes` bytes, `shift` bytes off alignment; every byte is FILL. */
 static uint8_t *guarded(op_harness *h, size_t bytes, size_t shift, op_block **block_out) {
@@ -210,12 +250,13 @@ static tn_tensor *relayout(op_harness *h, const tn_tensor *t, int layout) {
     uint8_t *data = guarded(h, bytes, layout == UNALIGNED || layout == MIXED, &block) - low * (int64_t)size;
     tn_tensor *made = keep_tensor(h, tn_tensor_wrap_strided(dtype, t->rank, t->dims, strides, data));
     for (int64_t i = 0; i < t->count; i++)
-        memcpy(data + offset_of(made, i) * (int64_t)size, (const uint8_t *)t->data + offset_of(t, i) * (int64_t)size, size);
+        memcpy(data + offset_of(made, i) * (int64_t)size, (const uint8_t *)t->data + offset_of(t, i) * (int64_t)size,
+               size);
     remember(block);
     return made;
 }
 
-/* --- evaluation --------------------------------------------------------------------------------------------------------------- */
+/* --- evaluation --------------------------------------------------------------------------------------------------- */
 
 typedef struct prepared {
     tn_graph *graph;
@@ -250,8 +291,9 @@ static tn_status build(const op_case *c, prepared *p) {
             dims[i][k] = tn_dim_const(p->graph, c->attr[i].as.ints[k]);
         attr[i].as.dims = dims[i];
     }
-    p->node = tn_graph_add_node(p->graph, &(tn_node_desc){.op = c->op, .input_count = c->inputs, .inputs = value,
-                                                           .attr_count = c->attrs, .attrs = attr});
+    p->node = tn_graph_add_node(
+        p->graph,
+        &(tn_node_desc){.op = c->op, .input_count = c->inputs, .inputs = value, .attr_count = c->attrs, .attrs = attr});
     if (p->node.id == 0) {
         tn_status status = tn_graph_check(p->graph);
         assert_int_not_equal(status, TN_OK);
@@ -267,15 +309,22 @@ static tn_status build(const op_case *c, prepared *p) {
 }
 
 /* Runs eval. `out`: an output that is there already, or NULL. */
-static tn_status evaluate(op_harness *h, const op_case *c, const prepared *p, tn_tensor *const *in, tn_tensor *out, tn_pool *pool,
-                          tn_tensor **result) {
+static tn_status evaluate(op_harness *h, const op_case *c, const prepared *p, tn_tensor *const *in, tn_tensor *out,
+                          tn_pool *pool, tn_tensor **result) {
     tn_object *inputs[OP_MAX_INPUTS] = {NULL}, *output = out == NULL ? NULL : tn_tensor_object(tn_tensor_retain(out));
     tn_dim_env env;
     for (uint32_t i = 0; i < c->inputs; i++)
         inputs[i] = in[i] == NULL ? NULL : tn_tensor_object(in[i]);
     assert_true(tn_dim_env_init(&env, NULL, &p->graph->dims));
-    tn_eval e = {.graph = p->graph, .node = p->node, .inputs = c->inputs, .outputs = 1, .in = inputs, .out = &output,
-                 .heap = h->heap, .pool = pool, .env = &env};
+    tn_eval e = {.graph = p->graph,
+                 .node = p->node,
+                 .inputs = c->inputs,
+                 .outputs = 1,
+                 .in = inputs,
+                 .out = &output,
+                 .heap = h->heap,
+                 .pool = pool,
+                 .env = &env};
     h->checks++;
     tn_status status = c->op->eval(&e);
     tn_dim_env_free(&env);
@@ -391,7 +440,8 @@ static tn_tensor *given_output(op_harness *h, const prepared *p, op_block **bloc
     size_t bytes;
     int64_t count;
     *block = NULL;
-    if (!p->known || tn_dims_count(p->rank, p->dims, &count) != TN_OK || tn_dtype_bytes(p->dtype, count, &bytes) != TN_OK)
+    if (!p->known || tn_dims_count(p->rank, p->dims, &count) != TN_OK ||
+        tn_dtype_bytes(p->dtype, count, &bytes) != TN_OK)
         return NULL;
     if (p->dtype == TN_STRING)
         return op_tensor(h, p->dtype, p->rank, p->dims);
@@ -417,7 +467,7 @@ static void must(const op_case *c, tn_status status) {
 void op_check(op_harness *h, const op_case *c) {
     op_block *mark = h->blocks, *block;
     prepared p;
-    tn_tensor *first, *in[OP_MAX_INPUTS] = {NULL};
+    tn_tensor *first = NULL, *in[OP_MAX_INPUTS] = {NULL};
     must(c, build(c, &p));
     for (int layout = 0; layout < LAYOUTS; layout++) {
         tn_tensor *result;

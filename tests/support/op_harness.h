@@ -1,5 +1,5 @@
-/* Checks one evaluation of one operator row in every way that must not matter: layouts of the operands, alignment, threads,
-   memory that runs out; with guards around every buffer, against an oracle.
+/* Checks one evaluation of one operator row in every way that must not matter: layouts of the operands, alignment,
+   threads, memory that runs out; with guards around every buffer, against an oracle.
 
    A family's test makes cases and calls op_check on each; tests/ops/test_edges.c lists the families. */
 #ifndef TESTS_SUPPORT_OP_HARNESS_H
@@ -22,7 +22,8 @@ void op_harness_begin(op_harness *h);
 /* Frees all; fails the test when an evaluation leaked. */
 void op_harness_end(op_harness *h);
 
-/* What a case expects of its result: fills `out` (contiguous, zeroed, of the inferred dtype and shape; packed dtypes too). */
+/* What a case expects of its result: fills `out` (contiguous, zeroed, of the inferred dtype and shape; packed dtypes
+   too). */
 typedef struct op_case op_case;
 typedef void op_oracle(const op_case *c, tn_tensor *out);
 
@@ -43,18 +44,20 @@ struct op_case {
 };
 
 /* Evaluates the case on contiguous operands and compares with the oracle; then again, bit for bit: with unaligned,
-   reversed, column-major and gapped operands, on several threads, and into an output that eval must make itself. Guards around
-   operands and outputs must be untouched, operands unchanged. Inferred dtype and shape must be the result's. */
+   reversed, column-major and gapped operands, on several threads, and into an output that eval must make itself.
+   Guards around operands and outputs must be untouched, operands unchanged. Inferred dtype and shape must be the
+   result's. */
 void op_check(op_harness *h, const op_case *c);
-/* The same once more with each allocation of eval failing in turn: TN_ERR_MEMORY, nothing leaked, in the end the result. */
+/* The same once more with each allocation of eval failing in turn: TN_ERR_MEMORY, nothing leaked, in the end the
+   result. */
 void op_check_failures(op_harness *h, const op_case *c);
-/* One evaluation of the operands as they are. TN_OK and a new tensor (destroy it), or the status of building or evaluating. `limit`:
-   bytes that evaluation may take, 0: any. */
+/* One evaluation of the operands as they are. TN_OK and a new tensor (destroy it), or the status of building or
+   evaluating. `limit`: bytes that evaluation may take, 0: any. */
 tn_status op_try(op_harness *h, const op_case *c, size_t limit, tn_tensor **out);
 /* Expects that status from op_try. */
 void op_expect(op_harness *h, const op_case *c, size_t limit, tn_status status);
 
-/* --- making operands ---------------------------------------------------------------------------------------------------------- */
+/* --- making operands ---------------------------------------------------------------------------------------------- */
 
 /* A zeroed contiguous tensor. */
 tn_tensor *op_tensor(op_harness *h, tn_dtype dtype, int rank, const int64_t *dims);
@@ -62,7 +65,8 @@ tn_tensor *op_tensor(op_harness *h, tn_dtype dtype, int rank, const int64_t *dim
 tn_tensor *op_values(op_harness *h, tn_dtype dtype, int rank, const int64_t *dims, const double *values);
 /* One with random elements: floats in [-4, 4], integers over their range or, `small`, in [-8, 8]. */
 tn_tensor *op_random(op_harness *h, tn_dtype dtype, int rank, const int64_t *dims, bool small);
-/* The edge values of a dtype as a 1-D tensor: NaN, infinities, -0, subnormals, extremes, shift counts, ... (bool: 0, 1). */
+/* The edge values of a dtype as a 1-D tensor: NaN, infinities, -0, subnormals, extremes, shift counts, ... (bool: 0,
+   1). */
 tn_tensor *op_edges(op_harness *h, tn_dtype dtype);
 /* `base` of rank 1 seen as `dims` with stride 0 everywhere but on `axis` (-1: nowhere; base[0]). */
 tn_tensor *op_expand(op_harness *h, tn_tensor *base, int rank, const int64_t *dims, int axis);
@@ -71,12 +75,12 @@ double op_get(const tn_tensor *t, int64_t index);
 int64_t op_get_i64(const tn_tensor *t, int64_t index);
 uint64_t op_random_bits(op_harness *h);
 
-/* --- dtypes ------------------------------------------------------------------------------------------------------------------- */
+/* --- dtypes ------------------------------------------------------------------------------------------------------- */
 
 /* f16 bf16 f32 f64; i8 to u64; those and bool; ended by TN_DTYPE_NONE. */
 extern const tn_dtype op_floats[], op_ints[], op_numbers[];
 
-/* --- families ----------------------------------------------------------------------------------------------------------------- */
+/* --- families ----------------------------------------------------------------------------------------------------- */
 
 typedef struct op_family_test {
     const tn_op_family *family;
