@@ -7,23 +7,32 @@
 #include "base/buffer.h"
 #include "base/map.h"
 
-/* One interned expression. Canonical form: constants fold; ADD is a constant plus terms (each an atom or a MUL), sorted by id;
+/* Larger expressions are refused with TN_ERR_LIMIT: walks over an expression take time in proportion to its tree. */
+#define TN_DIM_MAX_SIZE 2048
+#define TN_DIM_MAX_DEPTH 200
+
+/* What an expression means: where it has a value, every canonical form has the same value; a canonical form may have a
+   value where what was written has none (a division by zero that cancelled, an overflow inside a sum).
+
+   One interned expression. Canonical form: constants fold; ADD is a constant plus terms (each an atom or a MUL), sorted by id;
    MUL is a coefficient times sorted atoms; a product over a sum is expanded while it has at most 16 terms, so equal
    polynomials have equal ids, else kept as an atom. MIN, MAX, BROADCAST sort their operands and simplify by bounds
-   (broadcast(1,x) = x, broadcast(x,x) = x, with a constant c > 1 it is c). Exact division of a polynomial by a monomial
+   (broadcast(1,x) = x, broadcast(x,x) = x, with a constant c other than 1 it is c). Exact division of a polynomial by a monomial
    simplifies; (k*x + r) floordiv k with 0 <= r < k is x. */
 typedef struct tn_dim_expr {
     uint8_t kind;         /* tn_dim_kind */
     uint32_t args, nargs; /* operands: range in tn_dims.arg */
     int64_t constant;     /* CONST: value; ADD: constant term; MUL: coefficient */
     uint32_t symbol;      /* SYMBOL: index into tn_dims.symbol */
+    uint32_t unit;        /* MUL: id of the same product with coefficient 1 */
+    uint16_t size, depth; /* of the expression as a tree; at most TN_DIM_MAX_SIZE and TN_DIM_MAX_DEPTH */
 } tn_dim_expr;
 
 typedef struct tn_dim_sym {
     uint32_t name; /* in tn_dims.strings */
     uint32_t expr; /* id of its SYMBOL expression */
     int64_t low, high;
-    bool fresh;
+    bool fresh;    /* fresh symbols are u1, u2, ...: a name space of their own */
 } tn_dim_sym;
 
 /* All expressions of one graph. Expression ids start at 1. */
@@ -59,9 +68,11 @@ bool tn_dim_eval(const tn_dims *dims, const tn_dim_env *env, tn_dim dim, int64_t
    0: fine; 1: contradiction; 2: cannot be decided. */
 int tn_dim_env_match(const tn_dims *dims, tn_dim_env *env, tn_dim dim, int64_t value);
 
-/* "N", "4", "2*N + 3", "floordiv(N + 1, 2)", "max(N, M)". Names that are no identifiers are quoted: `a b` in backquotes. */
+/* "N", "4", "2*N + 3", "floordiv(N + 1, 2)", "max(N, M)". Names that are no identifiers, or that read like a fresh symbol
+   (u1) or an operation, are quoted: `a b` in backquotes. The order of operands does not depend on ids. A null dim: "?". */
 void tn_dim_print(const tn_dims *dims, tn_dim dim, tn_text *out);
-/* Parses what tn_dim_print writes, and ordinary arithmetic with + - * and parentheses. *used: bytes read. Null dim on error. */
+/* Parses what tn_dim_print writes, and ordinary arithmetic with + - * and parentheses. *used: bytes read. Null dim on error,
+   with the thread's error set; the graph's sticky error is left alone. Unknown symbols are made. */
 tn_dim tn_dim_parse(tn_graph *graph, const char *text, size_t length, size_t *used);
 /* Rewrites symbols: map[symbol index] is the replacement (null id, or index >= count: keep). */
 tn_dim tn_dim_substitute(tn_graph *graph, tn_dim dim, const tn_dim *map, uint32_t count);
