@@ -108,38 +108,6 @@ done:
     return id;
 }
 
-/* Moves the terms of `a` that the monomial term `by` divides to `quotient`, divided. */
-static bool take_multiples(tn_dim_work *work, tn_poly *a, tn_poly_term by, tn_poly *quotient) {
-    tn_dims *dims = work->dims;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < a->terms.len; i++) {
-        tn_poly_term term = a->terms.data[i];
-        uint32_t count, left, id = 0;
-        tn_dim_mono_atoms(dims, &term.mono, &count);
-        uint32_t *atoms = tn_alloc_array(dims->heap, count, sizeof *atoms);
-        if (atoms == NULL) {
-            work->why = TN_DIM_MEMORY;
-            return false;
-        }
-        bool divides = term.coef % by.coef == 0 && tn_dim_mono_divides(dims, term.mono, by.mono, atoms, &left);
-        if (divides)
-            id = tn_dimw_product(work, atoms, left);
-        tn_free(dims->heap, atoms);
-        if (!divides) {
-            a->terms.data[kept++] = term;
-            continue;
-        }
-        tn_poly part = {0};
-        bool ok = id != 0 && tn_poly_of(dims, id, &part, &work->why) &&
-                  tn_poly_add(dims, quotient, &part, term.coef / by.coef, &work->why);
-        tn_poly_free(dims, &part);
-        if (!ok)
-            return false;
-    }
-    a->terms.len = kept;
-    return true;
-}
-
 /* The largest monomial (atoms that are no sums) and coefficient that divide all of `a` and the term `b`, as an id; the
    constant 1 when there is none. 0: failed. */
 static uint32_t common_factor(tn_dim_work *work, const tn_poly *a, tn_poly_term b) {
@@ -195,7 +163,7 @@ static bool reduce(tn_dim_work *work, uint32_t a, uint32_t b, tn_poly *quotient,
     *bottom = b;
     *factor = 0;
     if (ok && single_term(&divisor, &term)) {
-        ok = take_multiples(work, &rest, term, quotient);
+        ok = tn_dimw_take_multiples(work, &rest, term, quotient);
         if (ok && rest.terms.len == 0 && rest.constant == 0) {
             *top = 0;
         } else if (ok) {

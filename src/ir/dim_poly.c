@@ -298,6 +298,37 @@ bool tn_dim_mono_divides(const tn_dims *dims, uint32_t a, uint32_t b, uint32_t *
 
 /* --- exact division --- */
 
+bool tn_dimw_take_multiples(tn_dim_work *work, tn_poly *a, tn_poly_term by, tn_poly *quotient) {
+    tn_dims *dims = work->dims;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < a->terms.len; i++) {
+        tn_poly_term term = a->terms.data[i];
+        uint32_t count, left, id = 0;
+        tn_dim_mono_atoms(dims, &term.mono, &count);
+        uint32_t *atoms = tn_alloc_array(dims->heap, count, sizeof *atoms);
+        if (atoms == NULL) {
+            work->why = TN_DIM_MEMORY;
+            return false;
+        }
+        bool divides = term.coef % by.coef == 0 && tn_dim_mono_divides(dims, term.mono, by.mono, atoms, &left);
+        if (divides)
+            id = tn_dimw_product(work, atoms, left);
+        tn_free(dims->heap, atoms);
+        if (!divides) {
+            a->terms.data[kept++] = term;
+            continue;
+        }
+        tn_poly part = {0};
+        bool ok = id != 0 && tn_poly_of(dims, id, &part, &work->why) &&
+                  tn_poly_add(dims, quotient, &part, term.coef / by.coef, &work->why);
+        tn_poly_free(dims, &part);
+        if (!ok)
+            return false;
+    }
+    a->terms.len = kept;
+    return true;
+}
+
 /* A monomial order (graded, then lexicographic): whether a comes before b, as the leading one. */
 static bool leads(const tn_dims *dims, uint32_t a, uint32_t b) {
     uint32_t na, nb;
@@ -350,38 +381,38 @@ static int division_step(tn_dim_work *work, tn_poly *rest, tn_poly *quotient, ui
     return ok ? 1 : -1;
 }
 
+/* Whether the sum `b` stands whole, as an atom, in every term. */
+static bool stands_whole(const tn_dims *dims, const tn_poly *poly, uint32_t b) {
+    bool whole = is_sum(dims, b) && poly->constant == 0;
+    for (uint32_t i = 0; i < poly->terms.len && whole; i++) {
+        uint32_t count;
+        const uint32_t *atoms = tn_dim_mono_atoms(dims, &poly->terms.data[i].mono, &count);
+        whole = false;
+        for (uint32_t k = 0; k < count; k++)
+            whole = whole || atoms[k] == b;
+    }
+    return whole;
+}
+
 uint32_t tn_dimw_divide_exact(tn_dim_work *work, uint32_t a, uint32_t b) {
+    tn_dims *dims = work->dims;
     tn_poly rest, quotient = {0}, divisor = {0};
     int step = 1;
     uint32_t id = 0;
-    if (!tn_poly_of(work->dims, a, &rest, &work->why) || !tn_poly_of(work->dims, b, &divisor, &work->why))
+    if (!tn_poly_of(dims, a, &rest, &work->why) || !tn_poly_of(dims, b, &divisor, &work->why))
         step = -1;
-    if (step == 1 && divisor.terms.len == 0)
+    else if (divisor.terms.len == 0)
         step = 0;
-    if (step == 1) {
-        /* A sum that stands whole in every term is an atom like any other. */
-        tn_poly_term lead = divisor.terms.len > 1 || divisor.constant != 0 ? (tn_poly_term){1, b} : divisor.terms.data[0];
-        bool whole = is_sum(work->dims, b) && rest.constant == 0;
-        for (uint32_t i = 0; i < rest.terms.len && whole; i++) {
-            uint32_t count;
-            const uint32_t *atoms = tn_dim_mono_atoms(work->dims, &rest.terms.data[i].mono, &count);
-            whole = false;
-            for (uint32_t k = 0; k < count; k++)
-                whole = whole || atoms[k] == b;
-        }
-        if (is_sum(work->dims, b) && !whole)
-            lead = leading_term(work->dims, &divisor);
-        for (int steps = 0; step == 1 && rest.terms.len > 0; steps++)
-            step = steps < 64 ? division_step(work, &rest, &quotient, b, lead) : 0;
-        if (step == 1 && rest.constant != 0)
-            step = 0;
-    }
-    if (step == 1)
+    else if (stands_whole(dims, &rest, b))
+        step = tn_dimw_take_multiples(work, &rest, (tn_poly_term){1, b}, &quotient) ? 1 : -1;
+    for (int steps = 0; step == 1 && rest.terms.len > 0; steps++)
+        step = steps < 64 ? division_step(work, &rest, &quotient, b, leading_term(dims, &divisor)) : 0;
+    if (step == 1 && rest.constant == 0)
         id = tn_dimw_from_poly(work, &quotient);
     if (id == 0 && (work->why == TN_DIM_OVERFLOW || work->why == TN_DIM_TOO_LARGE))
         work->why = TN_DIM_FINE;
-    tn_poly_free(work->dims, &rest);
-    tn_poly_free(work->dims, &quotient);
-    tn_poly_free(work->dims, &divisor);
+    tn_poly_free(dims, &rest);
+    tn_poly_free(dims, &quotient);
+    tn_poly_free(dims, &divisor);
     return id;
 }

@@ -83,6 +83,8 @@ uint32_t tn_dimw_product(tn_dim_work *work, uint32_t *atoms, uint32_t count);
 const uint32_t *tn_dim_mono_atoms(const tn_dims *dims, const uint32_t *mono, uint32_t *count);
 /* Whether monomial b's atoms are among a's; the rest, sorted, goes to `rest` (room for a's atoms). */
 bool tn_dim_mono_divides(const tn_dims *dims, uint32_t a, uint32_t b, uint32_t *rest, uint32_t *nrest);
+/* Moves the terms of `a` that the term `by` divides to `quotient`, divided. */
+bool tn_dimw_take_multiples(tn_dim_work *work, tn_poly *a, tn_poly_term by, tn_poly *quotient);
 /* a / b when b divides it as a polynomial; else 0, with work->why FINE. */
 uint32_t tn_dimw_divide_exact(tn_dim_work *work, uint32_t a, uint32_t b);
 
