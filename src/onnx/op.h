@@ -81,8 +81,16 @@ extern const char tn_onnx_known[];        /* `extra` of the op rows of known ope
 #define TN_SPEC_TYPE(n) {.name = (n), .kind = TN_ATTR_TYPE}
 #define TN_SPEC_NEEDED(n, k) {.name = (n), .kind = (k), .required = true}
 
-/* The families, each in its expand_<name>.c: declare one here and list it in table.c.
-   extern const tn_onnx_family tn_onnx_family_<name>; */
+/* The families, each in its expand_<name>.c: declare one here and list it in table.c. */
+extern const tn_onnx_family tn_onnx_family_elementwise;
+extern const tn_onnx_family tn_onnx_family_activation;
+extern const tn_onnx_family tn_onnx_family_shape;
+extern const tn_onnx_family tn_onnx_family_move;
+extern const tn_onnx_family tn_onnx_family_gather;
+extern const tn_onnx_family tn_onnx_family_reduce;
+extern const tn_onnx_family tn_onnx_family_conv;
+extern const tn_onnx_family tn_onnx_family_pool;
+extern const tn_onnx_family tn_onnx_family_norm;
 
 /* The row of an operator in an operator set, or NULL. `domain` "" or "ai.onnx" is the default one. */
 const tn_onnx_op *tn_onnx_find(const char *domain, const char *name, int version);

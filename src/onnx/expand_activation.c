@@ -1,0 +1,246 @@
+/* Activation functions. Those of several steps are computed in f32 for f16 and bf16 and rounded once. */
+#include <math.h>
+
+#include "onnx/expand_common.h"
+
+/* The input in the wide dtype; the result in the input's. */
+static tn_value wide(tn_expand *x) { return tn_cast(x->graph, tn_expand_input(x, 0), tn_wide(tn_expand_dtype(x, 0))); }
+static tn_status finish(tn_expand *x, tn_value y) { return tn_expand_set(x, 0, tn_cast(x->graph, y, tn_expand_dtype(x, 0))); }
+static tn_value number(tn_expand *x, tn_value like, double v) { return tn_scalar_like(x->graph, like, v); }
+static tn_value attribute(tn_expand *x, tn_value like, const char *name) { return number(x, like, tn_expand_float(x, name)); }
+
+static tn_status expand_relu(tn_expand *x) { return tn_expand_set(x, 0, tn_relu(x->graph, tn_expand_input(x, 0))); }
+
+static tn_status expand_leaky_relu(tn_expand *x) {
+    tn_graph *g = x->graph;
+    tn_value v = wide(x);
+    return finish(x, tn_select(g, tn_less(g, v, number(x, v, 0)), tn_mul(g, v, attribute(x, v, "alpha")), v));
+}
+
+static tn_status expand_thresholded_relu(tn_expand *x) {
+    tn_graph *g = x->graph;
+    tn_value v = wide(x);
+    return finish(x, tn_select(g, tn_greater(g, v, attribute(x, v, "alpha")), v, number(x, v, 0)));
+}
+
+static tn_status expand_elu(tn_expand *x) {
+    tn_graph *g = x->graph;
+    tn_value v = wide(x), below = tn_mul(g, attribute(x, v, "alpha"), tn_expm1(g, v));
+    return finish(x, tn_select(g, tn_less(g, v, number(x, v, 0)), below, v));
+}
+
+/* max(0, x) + min(0, alpha * (exp(x / alpha) - 1)) */
+static tn_status expand_celu(tn_expand *x) {
+    tn_graph *g = x->graph;
+    tn_value v = wide(x), zero = number(x, v, 0), alpha = attribute(x, v, "alpha");
+    tn_value below = tn_mul(g, alpha, tn_expm1(g, tn_div(g, v, alpha)));
+    return finish(x, tn_add(g, tn_max(g, v, zero), tn_min(g, below, zero)));
+}
+
+static tn_status expand_selu(tn_expand *x) {
+    tn_graph *g = x->graph;
+    tn_value v = wide(x), below = tn_mul(g, attribute(x, v, "alpha"), tn_expm1(g, v));
+    return finish(x, tn_mul(g, attribute(x, v, "gamma"), tn_select(g, tn_less_equal(g, v, number(x, v, 0)), below, v)));
+}
+
+/* log(exp(x) + 1) without overflow. */
+static tn_value softplus(tn_expand *x, tn_value v) {
+    tn_graph *g = x->graph;
+    return tn_add(g, tn_max(g, v, number(x, v, 0)), tn_log1p(g, tn_exp(g, tn_neg(g, tn_abs(g, v)))));
+}
+
+static tn_status expand_softplus(tn_expand *x) { return finish(x, softplus(x, wide(x))); }
+
+static tn_status expand_softsign(tn_expand *x) {
+    tn_graph *g = x->graph;
+    tn_value v = wide(x);
+    return finish(x, tn_div(g, v, tn_add(g, tn_abs(g, v), number(x, v, 1))));
+}
+
+/* max(0, min(1, alpha * x + beta)) */
+static tn_value hard_sigmoid(tn_expand *x, tn_value v, double alpha, double beta) {
+    tn_graph *g = x->graph;
+    tn_value line = tn_add(g, tn_mul(g, v, number(x, v, alpha)), number(x, v, beta));
+    return tn_max(g, tn_min(g, line, number(x, v, 1)), number(x, v, 0));
+}
+
+static tn_status expand_hard_sigmoid(tn_expand *x) {
+    return finish(x, hard_sigmoid(x, wide(x), tn_expand_float(x, "alpha"), tn_expand_float(x, "beta")));
+}
+
+static tn_status expand_hard_swish(tn_expand *x) {
+    tn_value v = wide(x);
+    return finish(x, tn_mul(x->graph, v, hard_sigmoid(x, v, 1.0 / 6, 0.5)));
+}
+
+static tn_status expand_mish(tn_expand *x) {
+    tn_value v = wide(x);
+    return finish(x, tn_mul(x->graph, v, tn_tanh(x->graph, softplus(x, v))));
+}
+
+static tn_status expand_gelu(tn_expand *x) {
+    tn_value v = tn_expand_input(x, 0);
+    return tn_expand_set(x, 0, tn_expand_string_is(x, "approximate", "tanh") ? tn_gelu_tanh(x->graph, v) : tn_gelu(x->graph, v));
+}
+
+/* x * sigmoid(alpha * x) */
+static tn_status expand_swish(tn_expand *x) {
+    tn_graph *g = x->graph;
+    tn_value v = wide(x);
+    double alpha = tn_expand_float(x, "alpha");
+    tn_value scaled = alpha == 1.0 ? v : tn_mul(g, v, number(x, v, alpha)); /* NOLINT: exactly one */
+    return finish(x, tn_mul(g, v, tn_sigmoid(g, scaled)));
+}
+
+/* x + bias below -lambd, x - bias above lambd, else 0; the numbers are cast to the input's dtype first. */
+static tn_status expand_shrink(tn_expand *x) {
+    tn_graph *g = x->graph;
+    tn_value v = wide(x);
+    tn_dtype dtype = tn_expand_dtype(x, 0);
+    tn_value bias = tn_cast(g, tn_scalar(g, TN_F64, tn_expand_float(x, "bias")), tn_wide(dtype));
+    tn_value above = tn_cast(g, tn_scalar(g, TN_F64, tn_expand_float(x, "lambd")), tn_wide(dtype));
+    tn_value inner = tn_select(g, tn_greater(g, v, above), tn_sub(g, v, bias), number(x, v, 0));
+    return finish(x, tn_select(g, tn_less(g, v, tn_neg(g, above)), tn_add(g, v, bias), inner));
+}
+
+/* --- over one axis --------------------------------------------------------------------------------------------------------------- */
+
+/* 1 at the first of the largest elements (a NaN counts as the largest), else 0. */
+static tn_value hardmax(tn_expand *x, tn_value v, int axis) {
+    tn_graph *g = x->graph;
+    const tn_dim *dims = tn_expand_value_dims(x, v);
+    if (!dims)
+        return (tn_value){0};
+    int rank = tn_value_rank(g, v);
+    tn_value position = tn_iota(g, TN_I64, rank, dims, axis);
+    const int64_t far = INT64_MAX;
+    tn_value top = tn_or(g, tn_equal(g, v, tn_reduce_max(g, v, 1, &axis, true)), tn_is_nan(g, v));
+    tn_value first = tn_reduce_min(g, tn_select(g, top, position, tn_constant_i64(g, 0, 1, &far)), 1, &axis, true);
+    return tn_cast(g, tn_equal(g, position, first), tn_value_dtype(g, v));
+}
+
+/* Along "axis"; before operator set 13 over all axes from it, as one. */
+static tn_status along_axis(tn_expand *x, tn_value (*build)(tn_expand *, tn_value, int)) {
+    tn_graph *g = x->graph;
+    int rank = tn_expand_rank(x, 0), axis;
+    tn_value v = tn_expand_input(x, 0);
+    TN_RULE(x, rank > 0 || x->row->until, "the input is a scalar: there is no axis");
+    if (!x->row->until || rank == 0) {
+        TN_TRY(tn_expand_axis(x, tn_expand_int(x, "axis"), rank + (rank == 0), &axis));
+        if (rank == 0) {
+            tn_dim one = tn_size(x, 1);
+            return tn_expand_set(x, 0, tn_reshape_dims(g, build(x, tn_reshape_dims(g, v, 1, &one), 0), 0, NULL));
+        }
+        return tn_expand_set(x, 0, build(x, v, axis));
+    }
+    int64_t from = tn_expand_int(x, "axis"); /* rank is admitted too: each element for itself */
+    if (from != rank)
+        TN_TRY(tn_expand_axis(x, from, rank, &axis));
+    else
+        axis = rank;
+    if (axis == rank - 1)
+        return tn_expand_set(x, 0, build(x, v, axis));
+    const tn_dim *dims = tn_expand_dims_copy(x, 0);
+    if (!dims)
+        return TN_ERR_MEMORY;
+    return tn_expand_set(x, 0, tn_reshape_dims(g, build(x, tn_flatten(g, v, axis), 1), rank, dims));
+}
+
+static tn_value build_softmax(tn_expand *x, tn_value v, int axis) { return tn_softmax(x->graph, v, axis); }
+static tn_value build_log_softmax(tn_expand *x, tn_value v, int axis) { return tn_log_softmax(x->graph, v, axis); }
+static tn_status expand_softmax(tn_expand *x) { return along_axis(x, build_softmax); }
+static tn_status expand_log_softmax(tn_expand *x) { return along_axis(x, build_log_softmax); }
+static tn_status expand_hardmax(tn_expand *x) { return along_axis(x, hardmax); }
+
+/* --- dropout: nothing is dropped at inference ------------------------------------------------------------------------------------- */
+
+/* The mask says true everywhere (before operator set 10: 1 in the data's dtype). */
+static tn_status keep_all(tn_expand *x, tn_dtype mask) {
+    const tn_dim *dims = tn_expand_dims_copy(x, 0);
+    if (!dims)
+        return TN_ERR_MEMORY;
+    if (tn_expand_wants(x, 1))
+        TN_TRY(tn_expand_set(x, 1, tn_expand_full(x, mask, 1, tn_expand_rank(x, 0), dims)));
+    return tn_expand_set(x, 0, tn_expand_input(x, 0));
+}
+
+static tn_status expand_dropout(tn_expand *x) {
+    int64_t training;
+    if (tn_expand_has(x, 2)) {
+        if (tn_expand_contents_i64(x, 2, &training, 1) != 1) {
+            tn_tensor *constant = tn_expand_constant(x, 2);
+            if (!constant || tn_tensor_count(constant) != 1)
+                return tn_expand_later(x, "needs the value of training_mode");
+            training = tn_tensor_get_i64(constant, 0);
+        }
+        if (training) {
+            tn_tensor *ratio = tn_expand_constant(x, 1);
+            if (!ratio || tn_tensor_count(ratio) != 1 || tn_tensor_get_f64(ratio, 0) != 0)
+                return tn_expand_unsupported(x, "dropout in training mode");
+        }
+    }
+    return keep_all(x, TN_BOOL);
+}
+
+static tn_status expand_dropout_first(tn_expand *x) {
+    if (x->row->until == 6 && !tn_expand_int(x, "is_test") && tn_expand_float(x, "ratio") != 0)
+        return tn_expand_unsupported(x, "dropout in training mode (is_test = 0)");
+    return keep_all(x, tn_expand_dtype(x, 0));
+}
+
+/* --- rows ------------------------------------------------------------------------------------------------------------------------- */
+
+/* The standard states these as float literals. */
+#define SELU_ALPHA 1.67326319217681884765625
+#define SELU_GAMMA 1.05070102214813232421875
+
+static const tn_attr_spec leaky_attrs[] = {TN_SPEC_FLOAT("alpha", 0.01f), {0}};
+static const tn_attr_spec alpha_attrs[] = {TN_SPEC_FLOAT("alpha", 1), {0}};
+static const tn_attr_spec selu_attrs[] = {TN_SPEC_FLOAT("alpha", SELU_ALPHA), TN_SPEC_FLOAT("gamma", SELU_GAMMA), {0}};
+static const tn_attr_spec selu_first_attrs[] = {TN_SPEC_FLOAT("alpha", 1.6732f), TN_SPEC_FLOAT("gamma", 1.0507f), {0}};
+static const tn_attr_spec hard_attrs[] = {TN_SPEC_FLOAT("alpha", 0.2f), TN_SPEC_FLOAT("beta", 0.5), {0}};
+static const tn_attr_spec gelu_attrs[] = {TN_SPEC_STRING("approximate", "none", "none|tanh"), {0}};
+static const tn_attr_spec shrink_attrs[] = {TN_SPEC_FLOAT("lambd", 0.5), TN_SPEC_FLOAT("bias", 0), {0}};
+static const tn_attr_spec axis_attrs[] = {TN_SPEC_INT("axis", -1), {0}};
+static const tn_attr_spec axis_first_attrs[] = {TN_SPEC_INT("axis", 1), {0}};
+static const tn_attr_spec dropout_attrs[] = {TN_SPEC_INT("seed", 0), {0}};
+static const tn_attr_spec dropout_10_attrs[] = {TN_SPEC_FLOAT("ratio", 0.5), {0}};
+static const tn_attr_spec dropout_1_attrs[] = {TN_SPEC_FLOAT("ratio", 0.5), TN_SPEC_INT("is_test", 0), {0}};
+
+#define ONE(name, from, list, build) \
+    TN_ONNX(name, .since = from, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = list, .expand = expand_##build)
+#define ONE_UNTIL(name, from, to, list, build) \
+    TN_ONNX(name, .since = from, .until = to, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = list, .expand = expand_##build)
+
+static const tn_onnx_op rows[] = {
+    ONE("Relu", 1, NULL, relu),
+    ONE("LeakyRelu", 1, leaky_attrs, leaky_relu),
+    ONE("ThresholdedRelu", 10, alpha_attrs, thresholded_relu),
+    ONE("Elu", 1, alpha_attrs, elu),
+    ONE("Celu", 12, alpha_attrs, celu),
+    ONE("Selu", 6, selu_attrs, selu),
+    ONE_UNTIL("Selu", 1, 5, selu_first_attrs, selu),
+    ONE("Softplus", 1, NULL, softplus),
+    ONE("Softsign", 1, NULL, softsign),
+    ONE("HardSigmoid", 1, hard_attrs, hard_sigmoid),
+    ONE("HardSwish", 14, NULL, hard_swish),
+    ONE("Mish", 18, NULL, mish),
+    ONE("Gelu", 20, gelu_attrs, gelu),
+    ONE("Swish", 24, alpha_attrs, swish),
+    ONE("Shrink", 9, shrink_attrs, shrink),
+    ONE("Softmax", 13, axis_attrs, softmax),
+    ONE_UNTIL("Softmax", 1, 12, axis_first_attrs, softmax),
+    ONE("LogSoftmax", 13, axis_attrs, log_softmax),
+    ONE_UNTIL("LogSoftmax", 1, 12, axis_first_attrs, log_softmax),
+    ONE("Hardmax", 13, axis_attrs, hardmax),
+    ONE_UNTIL("Hardmax", 1, 12, axis_first_attrs, hardmax),
+    TN_ONNX("Dropout", .since = 12, .inputs = {1, 3}, .outputs = {1, 2}, .attrs = dropout_attrs, .expand = expand_dropout),
+    TN_ONNX("Dropout", .since = 10, .until = 11, .inputs = {1, 1}, .outputs = {1, 2}, .attrs = dropout_10_attrs,
+            .expand = expand_dropout),
+    TN_ONNX("Dropout", .since = 7, .until = 9, .inputs = {1, 1}, .outputs = {1, 2}, .attrs = dropout_10_attrs,
+            .expand = expand_dropout_first),
+    TN_ONNX("Dropout", .since = 1, .until = 6, .inputs = {1, 1}, .outputs = {1, 2}, .attrs = dropout_1_attrs,
+            .expand = expand_dropout_first),
+};
+
+const tn_onnx_family tn_onnx_family_activation = {rows, sizeof rows / sizeof *rows};

@@ -1,0 +1,93 @@
+/* What the expansions share beyond op.h: sizes as values, broadcasting along one axis, windows with their padding. */
+#ifndef TN_ONNX_EXPAND_COMMON_H
+#define TN_ONNX_EXPAND_COMMON_H
+
+#define TN_NO_POSITIONS
+#include <tenon/build.h>
+
+#include "onnx/op.h"
+
+/* Refuses the model unless `cond` holds; the rest is the message that names the rule. */
+#define TN_RULE(x, cond, ...)                       \
+    do {                                            \
+        if (!(cond))                                \
+            return tn_expand_fail((x), __VA_ARGS__); \
+    } while (0)
+/* Answers the builder's sticky error when a value was not built. */
+#define TN_BUILT(x, value)                             \
+    do {                                               \
+        if ((value).id == 0)                           \
+            return tn_expand_set((x), 0, (tn_value){0}); \
+    } while (0)
+/* Fails when a dimension was not made (overflow). */
+#define TN_SIZED(x, dim)                                                                 \
+    do {                                                                                 \
+        if ((dim).id == 0)                                                               \
+            return tn_expand_fail((x), "a size that follows from the shapes overflows"); \
+    } while (0)
+
+static inline bool tn_is_float(tn_dtype t) { return t == TN_F32 || t == TN_F64 || t == TN_F16 || t == TN_BF16; }
+static inline bool tn_is_signed_int(tn_dtype t) { return t == TN_I8 || t == TN_I16 || t == TN_I32 || t == TN_I64; }
+static inline bool tn_is_int(tn_dtype t) {
+    return tn_is_signed_int(t) || t == TN_U8 || t == TN_U16 || t == TN_U32 || t == TN_U64;
+}
+/* What sums and statistics of `t` are computed in: f32 for f16 and bf16, else t. */
+static inline tn_dtype tn_wide(tn_dtype t) { return t == TN_F16 || t == TN_BF16 ? TN_F32 : t; }
+
+/* A constant size. */
+tn_dim tn_size(tn_expand *x, int64_t value);
+/* Bounds of a dimension say that it is at least `low`, at most `high`. */
+bool tn_size_at_least(tn_expand *x, tn_dim dim, int64_t low);
+bool tn_size_at_most(tn_expand *x, tn_dim dim, int64_t high);
+/* Whether a dimension is the constant `value`. */
+bool tn_size_is(tn_expand *x, tn_dim dim, int64_t value);
+tn_dim tn_size_product(tn_expand *x, int count, const tn_dim *dims);
+
+/* A copy of a value's dims in the node's scratch memory; NULL: the value is null, or out of memory. */
+tn_dim *tn_expand_value_dims(tn_expand *x, tn_value value);
+/* A size, which is not negative, as a scalar of `dtype`: a constant, or read at run time from a shape that has it. */
+tn_value tn_expand_size_value(tn_expand *x, tn_dim dim, tn_dtype dtype);
+/* Small non-negative sizes as an i64 vector. */
+tn_value tn_expand_sizes_value(tn_expand *x, int count, const tn_dim *dims);
+/* value [n] as [1, ..., n, ..., 1] of `rank`, n at `axis`. */
+tn_value tn_expand_along(tn_expand *x, tn_value value, int rank, int axis);
+/* A tensor full of one number. */
+tn_value tn_expand_full(tn_expand *x, tn_dtype dtype, double number, int rank, const tn_dim *dims);
+/* The size of the reduced part as a scalar of `dtype`. */
+tn_value tn_expand_count(tn_expand *x, tn_value value, int count, const int *axes, tn_dtype dtype);
+/* Mean over axes, kept as 1; the sum and the division in the value's own dtype. count 0: the value. */
+tn_value tn_expand_mean(tn_expand *x, tn_value value, int count, const int *axes);
+/* One slice of an axis: sizes and starts of the other axes are whole. */
+tn_value tn_expand_slice(tn_expand *x, tn_value value, int axis, tn_dim start, tn_dim size, int64_t step);
+
+/* The elements of a small integer input as sizes, or as constants: TN_OK with their number, or how the expansion ends when they
+   are not known (tn_expand_later with `reason`, a literal) or the input cannot be such a list. */
+tn_status tn_expand_known_dims(tn_expand *x, uint32_t input, const char *reason, tn_dim values[TN_MAX_RANK], int *count);
+tn_status tn_expand_known_ints(tn_expand *x, uint32_t input, const char *reason, int64_t values[TN_MAX_RANK], int *count);
+/* Axes from an input or, when that is absent, all of `rank`; made non-negative, none twice. */
+tn_status tn_expand_axes_input(tn_expand *x, uint32_t input, int rank, int axes[TN_MAX_RANK], int *count);
+
+/* Indices (any integer dtype) along an axis of `size` as i64, negative ones counted from the end. *inside, bool, is and-ed
+   with whether each is in range; null at first. */
+tn_value tn_expand_wrap_index(tn_expand *x, tn_value index, tn_dim size, tn_value *inside);
+/* x[index] along axis 0, where `inside`; an index that is not is the error of gather. */
+tn_value tn_expand_gather_inside(tn_expand *x, tn_value value, tn_value index, tn_value inside);
+
+/* The geometry of windows over the spatial axes of input 0 [N, C, spatial...] (Conv, pooling, ConvTranspose). */
+typedef struct tn_windows {
+    int spatial;                /* number of spatial axes */
+    int64_t kernel[TN_MAX_RANK]; /* of pooling; of Conv only where it is known, else 0 */
+    int64_t stride[TN_MAX_RANK], dilation[TN_MAX_RANK];
+    tn_dim in[TN_MAX_RANK];
+    tn_dim extent[TN_MAX_RANK];  /* (kernel - 1) * dilation + 1 */
+    tn_dim lo[TN_MAX_RANK], hi[TN_MAX_RANK];
+    tn_dim more[TN_MAX_RANK];    /* ceil_mode: padding beyond `hi` that completes the last window */
+    bool padded[TN_MAX_RANK];    /* lo, hi or more is not provably 0 */
+} tn_windows;
+/* Reads strides, dilations, pads, auto_pad, kernel_shape and (pooling) ceil_mode. `kernel`: sizes of the kernel as the weights have
+   them; NULL: kernel_shape is required. */
+tn_status tn_expand_windows(tn_expand *x, tn_windows *w, const tn_dim *kernel, bool has_dilation, bool ceil_mode);
+/* One int64 attribute list of exactly `count` entries, each at least `low`; absent: all `absent`. */
+tn_status tn_expand_list(tn_expand *x, const char *name, int count, int64_t low, int64_t absent, int64_t *values);
+
+#endif

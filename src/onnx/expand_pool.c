@@ -1,0 +1,244 @@
+/* Pooling: MaxPool, AveragePool, LpPool and the global ones. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "onnx/expand_common.h"
+
+/* A window reduction of v [N, C, spatial...]. */
+static tn_value windowed(tn_expand *x, const char *kind, tn_value v, const tn_windows *w) {
+    int64_t window[TN_MAX_RANK] = {1, 1}, stride[TN_MAX_RANK] = {1, 1}, dilation[TN_MAX_RANK] = {1, 1};
+    tn_dim lo[TN_MAX_RANK], hi[TN_MAX_RANK];
+    lo[0] = lo[1] = hi[0] = hi[1] = tn_size(x, 0);
+    for (int i = 0; i < w->spatial; i++) {
+        window[2 + i] = w->kernel[i];
+        stride[2 + i] = w->stride[i];
+        dilation[2 + i] = w->dilation[i];
+        lo[2 + i] = w->lo[i];
+        hi[2 + i] = tn_dim_add(x->graph, w->hi[i], w->more[i]);
+    }
+    return tn_window(x->graph, kind, v, window, stride, dilation, lo, hi);
+}
+
+/* --- maximum ------------------------------------------------------------------------------------------------------------------------ */
+
+/* Position of each input element in its plane, as [1, 1, spatial...]; `columns`: the first spatial axis runs fastest. */
+static tn_value plane_index(tn_expand *x, const tn_windows *w, bool columns) {
+    tn_graph *g = x->graph;
+    tn_dim dims[TN_MAX_RANK];
+    int rank = w->spatial + 2;
+    tn_value at = {0};
+    dims[0] = dims[1] = tn_size(x, 1);
+    for (int i = 0; i < w->spatial; i++)
+        dims[2 + i] = w->in[i];
+    for (int i = 0; i < w->spatial; i++) {
+        tn_dim step = columns ? tn_size_product(x, i, w->in) : tn_size_product(x, w->spatial - i - 1, w->in + i + 1);
+        tn_value part = tn_mul(g, tn_iota(g, TN_I64, rank, dims, 2 + i), tn_expand_size_value(x, step, TN_I64));
+        at = i ? tn_add(g, at, part) : part;
+    }
+    return at;
+}
+
+/* Where in the flattened input the maximum stands: the windows' elements one after the other, the first of the largest wins. */
+static tn_status max_indices(tn_expand *x, const tn_windows *w, tn_value y, tn_value *out) {
+    tn_graph *g = x->graph;
+    int rank = w->spatial + 2;
+    int64_t cells = 1;
+    for (int i = 0; i < w->spatial; i++) {
+        if (w->kernel[i] > 4096 || (cells *= w->kernel[i]) > 4096)
+            return tn_expand_unsupported(x, "the indices of a maximum over windows of more than 4096 elements");
+    }
+    tn_dim lo[TN_MAX_RANK], hi[TN_MAX_RANK], start[TN_MAX_RANK], size[2][TN_MAX_RANK];
+    int64_t step[TN_MAX_RANK] = {1, 1};
+    const tn_dim *dims = tn_expand_value_dims(x, y);
+    if (!dims)
+        return TN_ERR_MEMORY;
+    lo[0] = lo[1] = hi[0] = hi[1] = tn_size(x, 0);
+    for (int i = 0; i < w->spatial; i++) {
+        lo[2 + i] = w->lo[i];
+        hi[2 + i] = tn_dim_add(g, w->hi[i], w->more[i]);
+        step[2 + i] = w->stride[i];
+    }
+    for (int i = 0; i < rank; i++) {
+        size[0][i] = dims[i];
+        size[1][i] = i < 2 ? tn_size(x, 1) : dims[i];
+        start[i] = tn_size(x, 0);
+    }
+    bool real = tn_is_float(tn_expand_dtype(x, 0));
+    tn_value none = tn_scalar(g, TN_I64, -1), zero = tn_scalar(g, TN_I64, 0);
+    tn_value values = tn_pad(g, tn_expand_input(x, 0), (tn_value){0}, lo, hi, "constant");
+    tn_value places = tn_pad(g, plane_index(x, w, tn_expand_int(x, "storage_order") != 0), none, lo, hi, "constant");
+    tn_value best = {0}, at = {0};
+    int64_t cell[TN_MAX_RANK] = {0};
+    for (int64_t k = 0; k < cells; k++) {
+        for (int i = 0; i < w->spatial; i++)
+            start[2 + i] = tn_size(x, cell[i] * w->dilation[i]);
+        tn_value v = tn_slice(g, values, start, size[0], step), place = tn_slice(g, places, start, size[1], step);
+        if (k == 0) {
+            best = v;
+            at = tn_broadcast(g, place, rank, dims);
+        } else {
+            tn_value better = tn_greater(g, v, best);
+            if (real)
+                better = tn_or(g, better, tn_and(g, tn_is_nan(g, v), tn_not(g, tn_is_nan(g, best))));
+            better = tn_or(g, better, tn_less(g, at, zero));
+            better = tn_and(g, better, tn_greater_equal(g, place, zero));
+            best = tn_select(g, better, v, best);
+            at = tn_select(g, better, place, at);
+        }
+        for (int i = w->spatial - 1; i >= 0 && ++cell[i] == w->kernel[i]; i--)
+            cell[i] = 0;
+    }
+    tn_dim images[TN_MAX_RANK];
+    for (int i = 0; i < rank; i++)
+        images[i] = i < 2 ? dims[i] : tn_size(x, 1);
+    tn_value channels = tn_expand_size_value(x, dims[1], TN_I64);
+    tn_value image = tn_add(g, tn_mul(g, tn_iota(g, TN_I64, rank, images, 0), channels), tn_iota(g, TN_I64, rank, images, 1));
+    tn_value plane = tn_expand_size_value(x, tn_size_product(x, w->spatial, w->in), TN_I64);
+    *out = tn_add(g, at, tn_mul(g, image, plane));
+    return TN_OK;
+}
+
+static tn_status expand_max_pool(tn_expand *x) {
+    tn_windows w;
+    TN_TRY(tn_expand_windows(x, &w, NULL, true, tn_expand_int(x, "ceil_mode") != 0));
+    tn_value y = windowed(x, "max", tn_expand_input(x, 0), &w);
+    TN_BUILT(x, y);
+    if (tn_expand_wants(x, 1)) {
+        tn_value indices;
+        TN_TRY(max_indices(x, &w, y, &indices));
+        TN_TRY(tn_expand_set(x, 1, indices));
+    }
+    return tn_expand_set(x, 0, y);
+}
+
+/* --- mean --------------------------------------------------------------------------------------------------------------------------- */
+
+/* How many elements each window counts: a scalar, or the product over the padded axes of a vector along each. The padding that
+   completes the last window of ceil_mode never counts. */
+static tn_value window_count(tn_expand *x, const tn_windows *w, bool with_padding, tn_dtype dtype) {
+    tn_graph *g = x->graph;
+    double whole = 1;
+    tn_value count = {0};
+    for (int i = 0; i < w->spatial; i++) {
+        if (!w->padded[i]) {
+            whole *= (double)w->kernel[i];
+            continue;
+        }
+        tn_dim zero = tn_size(x, 0), cells = w->in[i], lo = w->lo[i], hi = tn_dim_add(g, w->hi[i], w->more[i]);
+        if (with_padding) {
+            tn_dim fewer = tn_dim_min(g, w->more[i], zero);
+            cells = tn_dim_add(g, tn_dim_add(g, tn_dim_add(g, cells, lo), w->hi[i]), fewer);
+            lo = zero;
+            hi = tn_dim_sub(g, w->more[i], fewer);
+        }
+        tn_value ones = tn_expand_full(x, dtype, 1, 1, &cells);
+        tn_value n = tn_window(g, "sum", ones, &w->kernel[i], &w->stride[i], &w->dilation[i], &lo, &hi);
+        n = tn_expand_along(x, n, w->spatial + 2, 2 + i);
+        count = count.id ? tn_mul(g, count, n) : n;
+    }
+    tn_value full = tn_scalar(g, dtype, whole);
+    return !count.id ? full : whole > 1 ? tn_mul(g, count, full) : count;
+}
+
+static tn_status expand_average_pool(tn_expand *x) {
+    tn_graph *g = x->graph;
+    tn_windows w;
+    tn_dtype dtype = tn_expand_dtype(x, 0), wide = tn_wide(dtype);
+    TN_TRY(tn_expand_windows(x, &w, NULL, true, tn_expand_int(x, "ceil_mode") != 0));
+    tn_value sum = windowed(x, "sum", tn_cast(g, tn_expand_input(x, 0), wide), &w);
+    tn_value count = window_count(x, &w, tn_expand_int(x, "count_include_pad") != 0, wide);
+    return tn_expand_set(x, 0, tn_cast(g, tn_div(g, sum, count), dtype));
+}
+
+/* --- norm ----------------------------------------------------------------------------------------------------------------------------- */
+
+/* |v|^p and the p-th root. */
+static tn_value power(tn_expand *x, tn_value v, int64_t p) {
+    tn_graph *g = x->graph;
+    if (p == 2)
+        return tn_mul(g, v, v);
+    v = tn_abs(g, v);
+    return p == 1 ? v : tn_pow(g, v, tn_scalar_like(g, v, (double)p));
+}
+static tn_value root(tn_expand *x, tn_value v, int64_t p) {
+    tn_graph *g = x->graph;
+    return p == 1 ? v : p == 2 ? tn_sqrt(g, v) : tn_pow(g, v, tn_scalar_like(g, v, 1.0 / (double)p));
+}
+
+static tn_status norm_order(tn_expand *x, int64_t *p) {
+    *p = tn_expand_int(x, "p");
+    TN_RULE(x, *p >= 1, "attribute 'p' is %" PRId64 ": it must be at least 1", *p);
+    return TN_OK;
+}
+
+static tn_status expand_lp_pool(tn_expand *x) {
+    tn_graph *g = x->graph;
+    tn_windows w;
+    int64_t p;
+    tn_dtype dtype = tn_expand_dtype(x, 0);
+    TN_TRY(norm_order(x, &p));
+    TN_TRY(tn_expand_windows(x, &w, NULL, true, tn_expand_int(x, "ceil_mode") != 0));
+    tn_value v = power(x, tn_cast(g, tn_expand_input(x, 0), tn_wide(dtype)), p);
+    return tn_expand_set(x, 0, tn_cast(g, root(x, windowed(x, "sum", v, &w), p), dtype));
+}
+
+/* --- over the whole image --------------------------------------------------------------------------------------------------------------- */
+
+/* The spatial axes, all but the first two. */
+static tn_status spatial_axes(tn_expand *x, int axes[TN_MAX_RANK], int *count) {
+    int rank = tn_expand_rank(x, 0);
+    TN_RULE(x, rank >= 2, "the input has rank %d: at least 2 are needed (batch, channels)", rank);
+    *count = rank - 2;
+    for (int i = 0; i < *count; i++)
+        axes[i] = 2 + i;
+    return TN_OK;
+}
+
+static tn_status expand_global_average(tn_expand *x) {
+    int axes[TN_MAX_RANK], n;
+    tn_dtype dtype = tn_expand_dtype(x, 0);
+    TN_TRY(spatial_axes(x, axes, &n));
+    tn_value v = tn_cast(x->graph, tn_expand_input(x, 0), tn_wide(dtype));
+    return tn_expand_set(x, 0, tn_cast(x->graph, tn_expand_mean(x, v, n, axes), dtype));
+}
+
+static tn_status expand_global_max(tn_expand *x) {
+    int axes[TN_MAX_RANK], n;
+    TN_TRY(spatial_axes(x, axes, &n));
+    tn_value v = tn_expand_input(x, 0);
+    return tn_expand_set(x, 0, n ? tn_reduce_max(x->graph, v, (uint32_t)n, axes, true) : v);
+}
+
+static tn_status expand_global_lp(tn_expand *x) {
+    tn_graph *g = x->graph;
+    int axes[TN_MAX_RANK], n;
+    int64_t p;
+    tn_dtype dtype = tn_expand_dtype(x, 0);
+    TN_TRY(norm_order(x, &p));
+    TN_TRY(spatial_axes(x, axes, &n));
+    tn_value v = power(x, tn_cast(g, tn_expand_input(x, 0), tn_wide(dtype)), p);
+    v = n ? tn_reduce_sum(g, v, (uint32_t)n, axes, true) : v;
+    return tn_expand_set(x, 0, tn_cast(g, root(x, v, p), dtype));
+}
+
+/* --- rows ------------------------------------------------------------------------------------------------------------------------------------ */
+
+#define WINDOW_SPECS                                                                                                     \
+    TN_SPEC_STRING("auto_pad", "NOTSET", "NOTSET|SAME_UPPER|SAME_LOWER|VALID"), TN_SPEC_INT("ceil_mode", 0),              \
+        TN_SPEC_INTS("dilations"), {.name = "kernel_shape", .kind = TN_ATTR_INTS, .required = true}, TN_SPEC_INTS("pads"), \
+        TN_SPEC_INTS("strides")
+static const tn_attr_spec max_attrs[] = {WINDOW_SPECS, TN_SPEC_INT("storage_order", 0), {0}};
+static const tn_attr_spec average_attrs[] = {WINDOW_SPECS, TN_SPEC_INT("count_include_pad", 0), {0}};
+static const tn_attr_spec lp_attrs[] = {WINDOW_SPECS, TN_SPEC_INT("p", 2), {0}};
+static const tn_attr_spec p_attrs[] = {TN_SPEC_INT("p", 2), {0}};
+
+static const tn_onnx_op rows[] = {
+    TN_ONNX("MaxPool", .since = 1, .inputs = {1, 1}, .outputs = {1, 2}, .attrs = max_attrs, .expand = expand_max_pool),
+    TN_ONNX("AveragePool", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = average_attrs, .expand = expand_average_pool),
+    TN_ONNX("LpPool", .since = 2, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = lp_attrs, .expand = expand_lp_pool),
+    TN_ONNX("GlobalAveragePool", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .expand = expand_global_average),
+    TN_ONNX("GlobalMaxPool", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .expand = expand_global_max),
+    TN_ONNX("GlobalLpPool", .since = 2, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = p_attrs, .expand = expand_global_lp),
+};
+
+const tn_onnx_family tn_onnx_family_pool = {rows, sizeof rows / sizeof *rows};
