@@ -41,6 +41,10 @@ void tn_block_free(tn_block *block);
 void tn_block_clear(tn_block *block);
 /* Sets the columns' operands of one term; columns past those in use must be 0. */
 void tn_block_set_term(tn_block *block, int64_t term, const tn_lane line[TN_BLOCK_COLUMNS]);
+/* The other way round: operands of terms 0, 1, ... of one column. */
+void tn_block_set_column(tn_block *block, int64_t column, int64_t terms, const tn_lane *operands);
+/* Sets the columns from `first` to the end of its register tile to 0. */
+void tn_block_pad_columns(tn_block *block, int64_t first, int64_t terms);
 /* Fills row[0..terms) with the operands of `row` for terms begin, begin + 1, ... */
 typedef void tn_block_load_row(const void *ctx, int64_t row, int64_t begin, int64_t terms, tn_lane *out);
 /* Adds terms [begin, begin + terms) of all rows with the panel to the first `columns` columns. */

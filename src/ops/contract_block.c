@@ -30,6 +30,18 @@ void tn_block_set_term(tn_block *block, int64_t term, const tn_lane line[TN_BLOC
         memcpy(block->panel + j * TN_BLOCK_DEPTH + term * TILE, line + j, TILE * sizeof *line);
 }
 
+void tn_block_set_column(tn_block *block, int64_t column, int64_t terms, const tn_lane *operands) {
+    tn_lane *to = block->panel + column / TILE * TILE * TN_BLOCK_DEPTH + column % TILE;
+    for (int64_t t = 0; t < terms; t++)
+        to[t * TILE] = operands[t];
+}
+
+void tn_block_pad_columns(tn_block *block, int64_t first, int64_t terms) {
+    const tn_lane zeros[TN_BLOCK_DEPTH] = {0};
+    for (; first % TILE != 0; first++)
+        tn_block_set_column(block, first, terms, zeros);
+}
+
 typedef double pair __attribute__((vector_size(16)));
 typedef union row_tile {
     pair v[TILE / 2];

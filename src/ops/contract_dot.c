@@ -1,5 +1,6 @@
 /* Evaluation of dot: for each batch index, rows (free axes of a) by columns (free axes of b) over the contracted axes. */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "ops/contract.h"
 
@@ -25,20 +26,35 @@ static void load_row(const void *ctx, int64_t row, int64_t begin, int64_t terms,
     tn_space_load(&d->rows.contract, d->dtype, base, begin, terms, out);
 }
 
+/* Packs the columns' operands, reading along whichever index lies closer together in memory. */
+static void pack_columns(const dot *d, tn_block *block, const tn_contract_unit *unit, const char *columns, int64_t begin, int64_t terms) {
+    const tn_space *free = &d->columns.free, *contract = &d->columns.contract;
+    int64_t size = tn_dtype_bits(d->dtype) / 8;
+    tn_lane line[TN_BLOCK_DEPTH] = {0};
+    if (free->rank > 0 && contract->rank > 0 &&
+        llabs(contract->strides[contract->rank - 1]) < llabs(free->strides[free->rank - 1])) {
+        for (int64_t j = 0; j < unit->columns; j++) {
+            tn_space_load(contract, d->dtype, columns + tn_space_offset(free, unit->column + j) * size, begin, terms, line);
+            tn_block_set_column(block, j, terms, line);
+        }
+        tn_block_pad_columns(block, unit->columns, terms);
+        return;
+    }
+    for (int64_t t = 0; t < terms; t++) {
+        tn_space_load(free, d->dtype, columns + tn_space_offset(contract, begin + t) * size, unit->column, unit->columns, line);
+        tn_block_set_term(block, t, line);
+    }
+}
+
 static void compute(const void *ctx, tn_block *block, const tn_contract_unit *unit) {
     dot d = *(const dot *)ctx;
     int64_t size = tn_dtype_bits(d.dtype) / 8, out_size = tn_dtype_bits(d.out_dtype) / 8;
     const char *columns = (const char *)d.columns.tensor->data + tn_space_offset(&d.columns.batch, unit->outer) * size;
     d.unit = unit;
     d.row_base = (const char *)d.rows.tensor->data + tn_space_offset(&d.rows.batch, unit->outer) * size;
-    tn_lane line[TN_BLOCK_COLUMNS] = {0};
     for (int64_t begin = 0; begin < d.depth; begin += TN_BLOCK_DEPTH) {
         int64_t terms = d.depth - begin < TN_BLOCK_DEPTH ? d.depth - begin : TN_BLOCK_DEPTH;
-        for (int64_t t = 0; t < terms; t++) {
-            const char *base = columns + tn_space_offset(&d.columns.contract, begin + t) * size;
-            tn_space_load(&d.columns.free, d.dtype, base, unit->column, unit->columns, line);
-            tn_block_set_term(block, t, line);
-        }
+        pack_columns(&d, block, unit, columns, begin, terms);
         tn_block_multiply(block, begin, terms, unit->columns, load_row, &d);
     }
     tn_domain domain = tn_contract_domain(d.dtype);
