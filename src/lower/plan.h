@@ -29,7 +29,8 @@ typedef struct tn_slot {
 /* A value of the graph in the plan: a strided view of a slot. */
 typedef struct tn_place {
     tn_value value;
-    uint32_t slot;    /* UINT32_MAX: not materialised */
+    uint32_t slot;
+    bool object;      /* a host object of unknown rank, or no tensor: HOST instructions only */
     uint8_t rank;
     tn_size offset;   /* elements */
     tn_size *dim, *stride; /* [rank] */

@@ -1,0 +1,243 @@
+/* Contractions and windows: accesses with guards over outer and inner axes. */
+#include "lower/lowering.h"
+
+static bool is_const(const tn_lowerer *l, tn_dim d, int64_t value) {
+    int64_t n;
+    return tn_dim_is_const(l->graph, d, &n) && n == value;
+}
+
+static void use_place(tn_access *a, const tn_place *p, tn_dtype dtype) {
+    a->slot = p->slot;
+    a->dtype = (uint8_t)dtype;
+    a->offset = p->offset;
+}
+
+/* Adds an axis after those there: inner ones after all outer ones. */
+static bool add_axis(tn_kernel *k, bool inner, tn_size extent) {
+    if (k->outer + k->inner >= 2 * TN_MAX_RANK)
+        return false;
+    k->extent[k->outer + k->inner] = extent;
+    if (inner)
+        k->inner++;
+    else
+        k->outer++;
+    return true;
+}
+
+/* One windowed axis of an operand: source index = outer index * stride + inner index * dilation - lo. `inner` is -1 where the window
+   is one element. Sets strides, moves *offset, adds a guard where padding may be read. */
+static tn_status window_axis(tn_lowerer *l, const tn_kernel *k, tn_access *a, const tn_place *p, int axis, int outer, int inner,
+                             int64_t stride, int64_t dilation, tn_dim lo, tn_dim hi, tn_dim *offset) {
+    tn_graph *g = l->graph;
+    tn_dim step = tn_lowering_dim(l, p->stride[axis]);
+    if (!tn_lowering_size(l, tn_dim_mul(g, step, tn_dim_const(g, stride)), &a->stride[outer]) ||
+        (inner >= 0 && !tn_lowering_size(l, tn_dim_mul(g, step, tn_dim_const(g, dilation)), &a->stride[inner])))
+        return TN_ERR_MEMORY;
+    *offset = tn_dim_sub(g, *offset, tn_dim_mul(g, lo, step));
+    if (is_const(l, lo, 0) && is_const(l, hi, 0))
+        return TN_OK;
+    tn_guard *q = &a->guard[a->guards++];
+    q->coef = tn_arena_alloc(&l->plan->arena, 2 * (TN_MAX_RANK + 2) * sizeof *q->coef);
+    tn_size zero;
+    if (!q->coef || !tn_lowering_const(l, 0, &zero) || !tn_lowering_size(l, tn_dim_sub(g, tn_dim_const(g, 0), lo), &q->offset))
+        return TN_ERR_MEMORY;
+    for (int i = 0; i < k->outer + k->inner; i++)
+        q->coef[i] = zero;
+    q->extent = p->dim[axis];
+    if (!tn_lowering_const(l, stride, &q->coef[outer]) || (inner >= 0 && !tn_lowering_const(l, dilation, &q->coef[inner])))
+        return TN_ERR_MEMORY;
+    return TN_OK;
+}
+
+tn_status tn_lower_window(tn_lowerer *l, tn_node node) {
+    tn_graph *g = l->graph;
+    tn_value x = tn_node_input(g, node, 0), y = tn_node_output(g, node, 0);
+    tn_dtype dtype = tn_value_dtype(g, x);
+    if (!tn_lowering_known(l, y) || !tn_lowering_admits(dtype))
+        return TN_ERR_UNSUPPORTED;
+    uint32_t place = tn_lowering_value(l, x);
+    tn_draft *d = place == TN_NO_PLACE ? NULL : tn_lowering_draft(l, y, node, TN_KERNEL_REDUCE);
+    if (!d)
+        return tn_error_status();
+    const tn_place p = l->plan->place.data[place];
+    const int64_t *window, *stride, *dilation;
+    const tn_dim *lo, *hi;
+    tn_attr_ints(g, node, "window", &window);
+    tn_attr_ints(g, node, "stride", &stride);
+    tn_attr_ints(g, node, "dilation", &dilation);
+    tn_attr_dims(g, node, "lo", &lo);
+    tn_attr_dims(g, node, "hi", &hi);
+    tn_kernel *k = &d->kernel;
+    k->combine = tn_node_op(g, node)->code;
+    if (tn_dtype_is_float(dtype))
+        k->accumulator = TN_F64;
+    int inner[TN_MAX_RANK];
+    for (int i = 0; i < p.rank; i++) {
+        tn_size extent;
+        inner[i] = -1;
+        if (window[i] == 1)
+            continue;
+        inner[i] = k->outer + k->inner;
+        if (!tn_lowering_const(l, window[i], &extent) || !add_axis(k, true, extent))
+            return TN_ERR_MEMORY;
+    }
+    tn_access *a = tn_lowering_operand(l, d);
+    if (!a || !(a->guard = tn_arena_alloc(&l->plan->arena, (p.rank + 1u) * sizeof *a->guard)))
+        return TN_ERR_MEMORY;
+    use_place(a, &p, dtype);
+    a->fill_identity = k->combine;
+    tn_dim offset = tn_lowering_dim(l, p.offset);
+    for (int i = 0; i < p.rank; i++)
+        TN_TRY(window_axis(l, k, a, &p, i, i, inner[i], stride[i], dilation[i], lo[i], hi[i], &offset));
+    if (!tn_lowering_size(l, offset, &a->offset))
+        return TN_ERR_MEMORY;
+    d->result = TN_REG_REDUCED;
+    return tn_lowering_close(l, d);
+}
+
+/* A CONTRACT draft without axes for a node's output. */
+static tn_draft *contract_draft(tn_lowerer *l, tn_value y, tn_node node) {
+    tn_draft *d = tn_lowering_draft(l, y, node, TN_KERNEL_CONTRACT);
+    if (!d)
+        return NULL;
+    tn_dtype dtype = tn_value_dtype(l->graph, y), asked = (tn_dtype)tn_attr_int(l->graph, node, "acc");
+    bool narrow = dtype == TN_F16 || dtype == TN_BF16;
+    d->kernel.accumulator = (uint8_t)(asked != TN_DTYPE_NONE ? asked : narrow ? TN_F32 : dtype);
+    d->kernel.combine = TN_SCALAR_ADD;
+    d->kernel.outer = 0;
+    d->result = TN_REG_REDUCED;
+    return d;
+}
+
+/* x[n, g, c, s...], w[g, m, c, k...] -> y[n, (g, m), s...]; the axis of groups is there only with more than one. */
+static tn_status lower_conv(tn_lowerer *l, tn_node node, const tn_place *px, const tn_place *pw) {
+    tn_graph *g = l->graph;
+    const int64_t *stride, *dilation, *spread;
+    const tn_dim *lo, *hi;
+    uint32_t n = tn_attr_ints(g, node, "stride", &stride);
+    tn_attr_ints(g, node, "dilation", &dilation);
+    tn_attr_ints(g, node, "lhs_dilation", &spread);
+    tn_attr_dims(g, node, "lo", &lo);
+    tn_attr_dims(g, node, "hi", &hi);
+    for (uint32_t i = 0; i < n; i++)
+        if (spread && spread[i] != 1)
+            return TN_ERR_UNSUPPORTED;
+    tn_value y = tn_node_output(g, node, 0);
+    int64_t groups = tn_attr_int(g, node, "groups");
+    tn_dim many = tn_dim_const(g, groups), per = tn_dim_floordiv(g, tn_value_dim(g, y, 1), many);
+    tn_draft *d = contract_draft(l, y, node);
+    if (!d)
+        return TN_ERR_MEMORY;
+    tn_kernel *k = &d->kernel;
+    tn_size extent, s_groups, s_per;
+    int at = 0, at_group = -1;
+    d->axis[0] = 0;
+    if (!tn_lowering_size(l, many, &s_groups) || !tn_lowering_size(l, per, &s_per) ||
+        !tn_lowering_size(l, tn_value_dim(g, y, 0), &extent) || !add_axis(k, false, extent))
+        return TN_ERR_MEMORY;
+    d->axis[1] = 1;
+    if (groups > 1) {
+        at_group = k->outer;
+        add_axis(k, false, s_groups);
+    }
+    int at_m = k->outer;
+    add_axis(k, false, s_per);
+    at = k->outer;
+    for (uint32_t i = 0; i < n; i++) {
+        d->axis[2 + i] = k->outer;
+        if (!tn_lowering_size(l, tn_value_dim(g, y, (int)i + 2), &extent) || !add_axis(k, false, extent))
+            return TN_ERR_MEMORY;
+    }
+    d->axis[2 + n] = k->outer;
+    int at_c = k->outer;
+    add_axis(k, true, pw->dim[1]);
+    for (uint32_t i = 0; i < n; i++)
+        if (!add_axis(k, true, pw->dim[2 + i]))
+            return TN_ERR_MEMORY;
+    tn_access *x = tn_lowering_operand(l, d), *w = tn_lowering_operand(l, d);
+    if (!x || !w || !(x->guard = tn_arena_alloc(&l->plan->arena, (n + 1u) * sizeof *x->guard)))
+        return TN_ERR_MEMORY;
+    use_place(x, px, tn_value_dtype(g, px->value));
+    use_place(w, pw, tn_value_dtype(g, pw->value));
+    x->stride[0] = px->stride[0];
+    x->stride[at_c] = px->stride[1];
+    w->stride[at_m] = pw->stride[0];
+    w->stride[at_c] = pw->stride[1];
+    if (at_group >= 0 &&
+        (!tn_lowering_size(l, tn_dim_mul(g, tn_lowering_dim(l, px->stride[1]), tn_lowering_dim(l, pw->dim[1])), &x->stride[at_group]) ||
+         !tn_lowering_size(l, tn_dim_mul(g, tn_lowering_dim(l, pw->stride[0]), per), &w->stride[at_group])))
+        return TN_ERR_MEMORY;
+    tn_dim offset = tn_lowering_dim(l, px->offset);
+    for (uint32_t i = 0; i < n; i++) {
+        w->stride[at_c + 1 + (int)i] = pw->stride[2 + i];
+        TN_TRY(window_axis(l, k, x, px, (int)i + 2, at + (int)i, at_c + 1 + (int)i, stride ? stride[i] : 1, dilation ? dilation[i] : 1,
+                           lo[i], hi[i], &offset));
+    }
+    if (!tn_lowering_size(l, offset, &x->offset))
+        return TN_ERR_MEMORY;
+    return tn_lowering_close(l, d);
+}
+
+static bool listed(const int64_t *list, uint32_t n, int axis) {
+    for (uint32_t i = 0; i < n; i++)
+        if (list[i] == axis)
+            return true;
+    return false;
+}
+
+static tn_status lower_dot(tn_lowerer *l, tn_node node, const tn_place *pa, const tn_place *pb) {
+    tn_graph *g = l->graph;
+    const int64_t *batch[2], *contract[2];
+    uint32_t n_batch = tn_attr_ints(g, node, "a_batch", &batch[0]), n_contract = tn_attr_ints(g, node, "a_contract", &contract[0]);
+    tn_attr_ints(g, node, "b_batch", &batch[1]);
+    tn_attr_ints(g, node, "b_contract", &contract[1]);
+    tn_draft *d = contract_draft(l, tn_node_output(g, node, 0), node);
+    if (!d)
+        return TN_ERR_MEMORY;
+    const tn_place *p[2] = {pa, pb};
+    tn_kernel *k = &d->kernel;
+    /* the kernel axis of each operand's axis */
+    int axis_of[2][TN_MAX_RANK];
+    for (uint32_t i = 0; i < n_batch; i++) {
+        axis_of[0][batch[0][i]] = axis_of[1][batch[1][i]] = k->outer;
+        if (!tn_dim_equal(g, tn_lowering_dim(l, pa->dim[batch[0][i]]), tn_lowering_dim(l, pb->dim[batch[1][i]])))
+            return TN_ERR_UNSUPPORTED;
+        add_axis(k, false, pa->dim[batch[0][i]]);
+    }
+    for (int o = 0; o < 2; o++)
+        for (int i = 0; i < p[o]->rank; i++)
+            if (!listed(batch[o], n_batch, i) && !listed(contract[o], n_contract, i)) {
+                axis_of[o][i] = k->outer;
+                if (!add_axis(k, false, p[o]->dim[i]))
+                    return TN_ERR_LIMIT;
+            }
+    for (int i = 0; i <= d->rank; i++)
+        d->axis[i] = (uint8_t)i;
+    for (uint32_t i = 0; i < n_contract; i++) {
+        axis_of[0][contract[0][i]] = axis_of[1][contract[1][i]] = k->outer + k->inner;
+        if (!tn_dim_equal(g, tn_lowering_dim(l, pa->dim[contract[0][i]]), tn_lowering_dim(l, pb->dim[contract[1][i]])))
+            return TN_ERR_UNSUPPORTED;
+        add_axis(k, true, pa->dim[contract[0][i]]);
+    }
+    for (int o = 0; o < 2; o++) {
+        tn_access *a = tn_lowering_operand(l, d);
+        if (!a)
+            return TN_ERR_MEMORY;
+        use_place(a, p[o], tn_value_dtype(g, p[o]->value));
+        for (int i = 0; i < p[o]->rank; i++)
+            a->stride[axis_of[o][i]] = p[o]->stride[i];
+    }
+    return tn_lowering_close(l, d);
+}
+
+tn_status tn_lower_contract(tn_lowerer *l, tn_node node) {
+    tn_graph *g = l->graph;
+    tn_value y = tn_node_output(g, node, 0), a = tn_node_input(g, node, 0), b = tn_node_input(g, node, 1);
+    if (!tn_lowering_known(l, y) || !tn_lowering_admits(tn_value_dtype(g, a)) || tn_value_dtype(g, a) != tn_value_dtype(g, y))
+        return TN_ERR_UNSUPPORTED;
+    uint32_t pa = tn_lowering_value(l, a), pb = pa == TN_NO_PLACE ? pa : tn_lowering_value(l, b);
+    if (pb == TN_NO_PLACE)
+        return tn_error_status();
+    const tn_place x = l->plan->place.data[pa], w = l->plan->place.data[pb];
+    return strcmp(tn_node_op_name(g, node), "conv") == 0 ? lower_conv(l, node, &x, &w) : lower_dot(l, node, &x, &w);
+}

@@ -1,0 +1,308 @@
+/* Lowering a graph: nodes in order become views, kernels or HOST instructions. */
+#include "lower/lowering.h"
+
+static void note_unknown(void *ctx, uint32_t symbol) {
+    struct {
+        const tn_lowerer *l;
+        bool known;
+    } *s = ctx;
+    if (symbol >= s->l->symbols || s->l->symbol_segment[symbol] == UINT32_MAX)
+        s->known = false;
+}
+
+bool tn_lowering_known(const tn_lowerer *l, tn_value value) {
+    struct {
+        const tn_lowerer *l;
+        bool known;
+    } s = {l, true};
+    int rank = tn_value_rank(l->graph, value);
+    for (int i = 0; i < rank; i++)
+        tn_dim_symbols(&l->graph->dims, tn_value_dim(l->graph, value, i), note_unknown, &s);
+    return s.known && rank >= 0;
+}
+
+static void bind_symbol(void *ctx, uint32_t symbol) {
+    tn_lowerer *l = ctx;
+    if (symbol < l->symbols && l->symbol_segment[symbol] == UINT32_MAX)
+        l->symbol_segment[symbol] = l->segment;
+}
+
+/* The symbols of a value's dims can be read from it from segment l->segment on. */
+static tn_status bind_value(tn_lowerer *l, tn_value value, uint32_t slot) {
+    for (int i = 0; i < tn_value_rank(l->graph, value); i++)
+        tn_dim_symbols(&l->graph->dims, tn_value_dim(l->graph, value, i), bind_symbol, l);
+    tn_bind_read r = {l->segment, slot, value};
+    return tn_vec_push(l->plan->heap, &l->plan->bind_read, r) ? TN_OK : TN_ERR_MEMORY;
+}
+
+static bool push_u32(tn_lowerer *l, tn_u32_vec *v, uint32_t x) { return tn_vec_push(l->plan->heap, v, x); }
+
+/* --- HOST ---------------------------------------------------------------------------------------------------------------------- */
+
+/* The enclosing values that the regions of a node read: (value, place) pairs. */
+static tn_status add_outer(tn_lowerer *l, tn_node owner, tn_host_call *h, int depth) {
+    tn_graph *g = l->graph;
+    if (depth > TN_MAX_NESTING)
+        return tn_fail(TN_ERR_LIMIT, "regions are nested deeper than %d", TN_MAX_NESTING);
+    for (uint32_t r = 0; r < tn_node_region_count(g, owner); r++)
+        for (tn_node n = tn_region_first(g, tn_node_region(g, owner, r)); n.id; n = tn_node_next(g, n)) {
+            for (uint32_t i = 0; i < tn_node_input_count(g, n); i++) {
+                tn_value v = tn_node_input(g, n, i);
+                if (!v.id)
+                    continue;
+                tn_node producer = tn_value_producer(g, v);
+                uint32_t home = producer.id ? tn_node_parent(g, producer).id : g->value.data[v.id].region;
+                if (home != g->main_region)
+                    continue;
+                bool have = false;
+                for (uint32_t k = 0; k < h->outer_count && !have; k++)
+                    have = l->plan->place_list.data[h->outer + 2 * k] == v.id;
+                if (have)
+                    continue;
+                uint32_t place = tn_lowering_value(l, v);
+                if (place == TN_NO_PLACE)
+                    return tn_error_status();
+                if (!push_u32(l, &l->plan->place_list, v.id) || !push_u32(l, &l->plan->place_list, place))
+                    return TN_ERR_MEMORY;
+                h->outer_count++;
+            }
+            TN_TRY(add_outer(l, n, h, depth + 1));
+        }
+    return TN_OK;
+}
+
+tn_status tn_lower_host(tn_lowerer *l, tn_node node) {
+    tn_graph *g = l->graph;
+    tn_plan *p = l->plan;
+    tn_host_call h = {.node = node, .input_count = tn_node_input_count(g, node), .output_count = tn_node_output_count(g, node)};
+    for (uint32_t i = 0; i < h.input_count; i++) {
+        tn_value v = tn_node_input(g, node, i);
+        if (v.id && tn_lowering_value(l, v) == TN_NO_PLACE)
+            return tn_error_status();
+    }
+    h.inputs = p->place_list.len;
+    for (uint32_t i = 0; i < h.input_count; i++) {
+        tn_value v = tn_node_input(g, node, i);
+        if (!push_u32(l, &p->place_list, v.id ? l->place_of[v.id] : TN_NO_PLACE))
+            return TN_ERR_MEMORY;
+    }
+    h.outer = p->place_list.len;
+    TN_TRY(add_outer(l, node, &h, 0));
+    h.outputs = p->slot_list.len;
+    bool unknown = false;
+    for (uint32_t i = 0; i < h.output_count; i++) {
+        tn_value v = tn_node_output(g, node, i);
+        uint32_t slot;
+        if (tn_lowering_known(l, v) && tn_lowering_admits(tn_value_dtype(g, v)))
+            slot = tn_lowering_arena_slot(l, v);
+        else {
+            tn_slot s = {.kind = TN_SLOT_OBJECT, .dtype = (uint8_t)tn_value_dtype(g, v), .value = v, .first = -1};
+            slot = tn_vec_push(p->heap, &p->slot, s) ? p->slot.len - 1 : UINT32_MAX;
+            unknown |= tn_value_rank(g, v) > 0 && !tn_lowering_known(l, v);
+        }
+        if (slot == UINT32_MAX || !push_u32(l, &p->slot_list, slot))
+            return TN_ERR_MEMORY;
+    }
+    if (!tn_vec_push(p->heap, &p->host, h))
+        return TN_ERR_MEMORY;
+    p->operators++;
+    TN_TRY(tn_lowering_emit(l, TN_DO_HOST, p->host.len - 1, 0));
+    if (unknown) {
+        l->segment = ++p->segments;
+        for (uint32_t i = 0; i < h.output_count; i++) {
+            tn_value v = tn_node_output(g, node, i);
+            if (tn_value_rank(g, v) > 0 && !tn_lowering_known(l, v))
+                TN_TRY(bind_value(l, v, p->slot_list.data[h.outputs + i]));
+        }
+        TN_TRY(tn_lowering_emit(l, TN_DO_BIND, l->segment, 0));
+    }
+    for (uint32_t i = 0; i < h.output_count; i++)
+        if (tn_lowering_place(l, tn_node_output(g, node, i), p->slot_list.data[h.outputs + i], (tn_dim){0}, NULL) == TN_NO_PLACE)
+            return tn_error_status() == TN_OK ? TN_ERR_MEMORY : tn_error_status();
+    return TN_OK;
+}
+
+/* --- the whole graph ------------------------------------------------------------------------------------------------------------ */
+
+static tn_status lower_constant(tn_lowerer *l, tn_node node) {
+    tn_tensor *t = tn_attr_tensor(l->graph, node, "value");
+    tn_value v = tn_node_output(l->graph, node, 0);
+    tn_slot s = {.kind = TN_SLOT_CONSTANT, .dtype = t->dtype, .value = v, .first = -1};
+    size_t element = (size_t)tn_dtype_bits((tn_dtype)t->dtype) / 8;
+    if (t->contiguous && (element < 2 || (uintptr_t)t->data % element == 0))
+        s.tensor = tn_tensor_retain(t);
+    else
+        s.tensor = tn_tensor_copy(t);
+    if (!s.tensor)
+        return TN_ERR_MEMORY;
+    l->plan->weight_bytes += tn_tensor_bytes(s.tensor);
+    if (!tn_vec_push(l->plan->heap, &l->plan->slot, s)) {
+        tn_tensor_destroy(s.tensor);
+        return TN_ERR_MEMORY;
+    }
+    return tn_lowering_place(l, v, l->plan->slot.len - 1, (tn_dim){0}, NULL) == TN_NO_PLACE ? TN_ERR_MEMORY : TN_OK;
+}
+
+static tn_status lower_node(tn_lowerer *l, tn_node node) {
+    const tn_op *op = tn_node_op(l->graph, node);
+    tn_status status = TN_ERR_UNSUPPORTED;
+    switch ((tn_lowering)op->lowering) {
+    case TN_LOWER_NOTHING:
+        if (op->traits & TN_TERMINATOR)
+            return TN_OK;
+        if (op->traits & TN_CONSTANT)
+            return lower_constant(l, node);
+        break;
+    case TN_LOWER_SCALAR: status = tn_lower_scalar(l, node); break;
+    case TN_LOWER_MOVE: status = tn_lower_move(l, node); break;
+    case TN_LOWER_REDUCE: status = tn_lower_reduce(l, node); break;
+    case TN_LOWER_WINDOW: status = tn_lower_window(l, node); break;
+    case TN_LOWER_CONTRACT: status = tn_lower_contract(l, node); break;
+    default: break;
+    }
+    return status == TN_ERR_UNSUPPORTED ? tn_lower_host(l, node) : status;
+}
+
+static tn_status lower_inputs(tn_lowerer *l) {
+    tn_graph *g = l->graph;
+    tn_plan *p = l->plan;
+    for (uint32_t i = 0; i < tn_graph_input_count(g); i++) {
+        tn_value v = tn_graph_input(g, i);
+        tn_slot s = {.kind = TN_SLOT_INPUT, .dtype = (uint8_t)tn_value_dtype(g, v), .input = i, .value = v, .first = -1};
+        if (!tn_vec_push(p->heap, &p->slot, s))
+            return TN_ERR_MEMORY;
+        uint32_t slot = p->slot.len - 1;
+        if (tn_value_rank(g, v) > 0)
+            TN_TRY(bind_value(l, v, slot));
+        uint32_t place = tn_lowering_place(l, v, slot, (tn_dim){0}, NULL);
+        if (place == TN_NO_PLACE || !push_u32(l, &p->input_place, place))
+            return TN_ERR_MEMORY;
+    }
+    return tn_lowering_emit(l, TN_DO_BIND, 0, 0);
+}
+
+static tn_status lower_outputs(tn_lowerer *l) {
+    for (uint32_t i = 0; i < tn_graph_output_count(l->graph); i++) {
+        uint32_t place = tn_lowering_value(l, tn_graph_output(l->graph, i));
+        if (place == TN_NO_PLACE || !push_u32(l, &l->plan->output_place, place))
+            return tn_error_status() == TN_OK ? TN_ERR_MEMORY : tn_error_status();
+        l->plan->slot.data[l->plan->place.data[place].slot].fetched = true;
+    }
+    return tn_lowering_emit(l, TN_DO_END, 0, 0);
+}
+
+static void touch(tn_lowerer *l, uint32_t slot, int32_t at) {
+    tn_slot *s = &l->plan->slot.data[slot];
+    if (s->first < 0)
+        s->first = at;
+    s->last = at;
+}
+
+tn_status tn_lowering_lifetimes(tn_lowerer *l) {
+    tn_plan *p = l->plan;
+    for (uint32_t i = 0; i < p->code.len; i++) {
+        const tn_instruction in = p->code.data[i];
+        if (in.op == TN_DO_CALL) {
+            const tn_kernel *k = &p->kernel.data[in.a];
+            for (int j = 0; j < k->operands; j++)
+                touch(l, k->operand[j].slot, (int32_t)i);
+            for (int j = 0; j < k->outputs; j++)
+                touch(l, k->output[j].slot, (int32_t)i);
+        } else if (in.op == TN_DO_HOST) {
+            const tn_host_call *h = &p->host.data[in.a];
+            for (uint32_t j = 0; j < h->input_count; j++)
+                if (p->place_list.data[h->inputs + j] != TN_NO_PLACE)
+                    touch(l, p->place.data[p->place_list.data[h->inputs + j]].slot, (int32_t)i);
+            for (uint32_t j = 0; j < h->outer_count; j++)
+                touch(l, p->place.data[p->place_list.data[h->outer + 2 * j + 1]].slot, (int32_t)i);
+            for (uint32_t j = 0; j < h->output_count; j++)
+                touch(l, p->slot_list.data[h->outputs + j], (int32_t)i);
+        }
+    }
+    for (uint32_t i = 0; i < p->slot.len; i++) {
+        if (p->slot.data[i].fetched)
+            p->slot.data[i].last = (int32_t)p->code.len;
+        if (p->slot.data[i].first < 0)
+            p->slot.data[i].first = p->slot.data[i].last = 0;
+    }
+    for (uint32_t i = 0; i < p->bind_read.len; i++)
+        if (p->slot.data[p->bind_read.data[i].slot].last < 1)
+            p->slot.data[p->bind_read.data[i].slot].last = 1;
+    return TN_OK;
+}
+
+static tn_status lower_all(tn_lowerer *l) {
+    tn_graph *g = l->graph;
+    for (uint32_t i = 0; i < l->symbols; i++)
+        l->symbol_segment[i] = UINT32_MAX;
+    for (uint32_t i = 0; i < l->values; i++)
+        l->place_of[i] = TN_NO_PLACE;
+    TN_TRY(lower_inputs(l));
+    for (tn_node n = tn_region_first(g, tn_graph_region(g)); n.id; n = tn_node_next(g, n)) {
+        tn_status status = lower_node(l, n);
+        if (status != TN_OK) {
+            TN_TRY(tn_graph_check(g));
+            if (tn_error_status() == TN_OK)
+                return tn_fail(status, "lowering %s failed", tn_node_op_name(g, n));
+            return status;
+        }
+    }
+    TN_TRY(lower_outputs(l));
+    TN_TRY(tn_lowering_lifetimes(l));
+    return tn_graph_check(g);
+}
+
+tn_plan *tn_lower(tn_heap *heap, tn_graph *graph, const tn_lower_options *options) {
+    tn_plan *p = tn_alloc(heap, sizeof *p);
+    if (!p) {
+        tn_graph_destroy(graph);
+        return NULL;
+    }
+    p->heap = heap;
+    p->graph = graph;
+    tn_arena_init(&p->arena, heap);
+    tn_lowerer l = {.plan = p, .graph = graph, .options = options, .values = graph->value.len, .symbols = graph->dims.symbol.len};
+    tn_arena_init(&l.scratch, heap);
+    l.place_of = tn_alloc_array(heap, l.values, sizeof *l.place_of);
+    l.draft_of = tn_alloc_array(heap, l.values, sizeof *l.draft_of);
+    l.symbol_segment = tn_alloc_array(heap, l.symbols + 1u, sizeof *l.symbol_segment);
+    tn_status status = l.place_of && l.draft_of && l.symbol_segment ? lower_all(&l) : TN_ERR_MEMORY;
+    tn_free(heap, l.place_of);
+    tn_free(heap, l.draft_of);
+    tn_free(heap, l.symbol_segment);
+    tn_map_free(heap, &l.size_of);
+    tn_arena_free(&l.scratch);
+    if (status != TN_OK) {
+        tn_error_record error;
+        tn_error_save(&error);
+        tn_plan_destroy(p);
+        tn_error_restore(&error);
+        return NULL;
+    }
+    tn_graph_freeze(graph);
+    return p;
+}
+
+void tn_plan_destroy(tn_plan *p) {
+    if (!p)
+        return;
+    tn_heap *heap = p->heap;
+    for (uint32_t i = 0; i < p->slot.len; i++)
+        tn_tensor_destroy(p->slot.data[i].tensor);
+    tn_vec_free(heap, &p->size);
+    tn_vec_free(heap, &p->size_segment);
+    tn_vec_free(heap, &p->slot);
+    tn_vec_free(heap, &p->place);
+    tn_vec_free(heap, &p->kernel);
+    tn_vec_free(heap, &p->host);
+    tn_vec_free(heap, &p->bind_read);
+    tn_vec_free(heap, &p->code);
+    tn_vec_free(heap, &p->place_list);
+    tn_vec_free(heap, &p->slot_list);
+    tn_vec_free(heap, &p->kernel_node);
+    tn_vec_free(heap, &p->input_place);
+    tn_vec_free(heap, &p->output_place);
+    tn_arena_free(&p->arena);
+    tn_graph_destroy(p->graph);
+    tn_free(heap, p);
+}

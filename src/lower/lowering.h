@@ -1,0 +1,89 @@
+/* Shared by the files that lower a graph; nothing outside lower/ includes it. */
+#ifndef TN_LOWER_LOWERING_H
+#define TN_LOWER_LOWERING_H
+
+#include "base/error.h"
+#include "lower/plan.h"
+
+#define TN_NO_PLACE UINT32_MAX
+#define TN_FUSE_OPERANDS 10 /* at most, in one kernel */
+#define TN_FUSE_STEPS 48
+
+/* Registers while a kernel grows, before their numbers are known: operand i is i, step j (epilogue steps counted on) is
+   TN_REG_STEP | j, the reduced value is TN_REG_REDUCED. */
+#define TN_REG_STEP 0x8000u
+#define TN_REG_REDUCED 0x4000u
+
+/* A kernel being grown: not emitted yet, because its only reader may take it in. The axes of its result value map to the kernel's
+   outer axes: value axis d is outer axes axis[d]..axis[d + 1] (row-major; none where the value's size is 1 by construction). */
+typedef struct tn_draft {
+    tn_kernel kernel; /* operand, step, extent in the lowering's arena; outputs 0 */
+    uint8_t axis[TN_MAX_RANK + 1];
+    uint8_t rank;
+    uint16_t result; /* register code of the value */
+    tn_value value;
+    tn_node nodes[TN_FUSE_STEPS];
+    uint32_t node_count;
+} tn_draft;
+
+typedef struct tn_lowerer {
+    tn_plan *plan;
+    tn_graph *graph;
+    const tn_lower_options *options;
+    tn_arena scratch;
+    tn_map size_of;         /* dim id -> tn_size */
+    uint32_t *place_of;     /* by value id: place, TN_NO_PLACE */
+    tn_draft **draft_of;    /* by value id: draft that makes it, or NULL */
+    uint32_t values;
+    uint32_t segment;       /* current */
+    uint32_t *symbol_segment; /* by symbol index */
+    uint32_t symbols;
+} tn_lowerer;
+
+/* --- plan.c: growing a plan ------------------------------------------------------------------------------------------------ */
+/* A size for an expression; false when out of memory (or a null dim, whose error is the graph's). */
+bool tn_lowering_size(tn_lowerer *l, tn_dim dim, tn_size *size);
+bool tn_lowering_const(tn_lowerer *l, int64_t value, tn_size *size);
+tn_dim tn_lowering_dim(const tn_lowerer *l, tn_size size);
+/* A contiguous ARENA slot for a value's shape. UINT32_MAX: failed. */
+uint32_t tn_lowering_arena_slot(tn_lowerer *l, tn_value value);
+/* A place for `value` over a slot with the given layout (dims from the value's type). NULL strides: contiguous. */
+uint32_t tn_lowering_place(tn_lowerer *l, tn_value value, uint32_t slot, tn_dim offset, const tn_dim *strides);
+tn_status tn_lowering_emit(tn_lowerer *l, tn_instruction_op op, uint32_t a, uint32_t b);
+/* The place of a value, emitting its draft if it has one. TN_NO_PLACE: failed. */
+uint32_t tn_lowering_value(tn_lowerer *l, tn_value value);
+/* Ends a draft: gives it an output slot and emits its CALL. */
+tn_status tn_lowering_finish(tn_lowerer *l, tn_draft *draft);
+/* A new draft for `value`: outer axes = the value's axes, no operands. */
+tn_draft *tn_lowering_draft(tn_lowerer *l, tn_value value, tn_node node, uint8_t kind);
+/* Room for a draft's operand; NULL when out of memory. strides zero (size of 0) on all axes, no guards. */
+tn_access *tn_lowering_operand(tn_lowerer *l, tn_draft *draft);
+/* Adds a step (an epilogue step once the draft reduces); UINT16_MAX when there is no room. Answers its register code. */
+uint16_t tn_lowering_step(tn_draft *draft, tn_scalar_step step);
+/* Takes an open STRIP draft into `draft` (its value's shape is the same): its operands and steps; answers the register code of its
+   value, or UINT16_MAX when it does not fit (nothing changed). */
+uint16_t tn_lowering_merge(tn_lowerer *l, tn_draft *draft, tn_draft *part);
+/* Reads a place along the draft's outer axes as its value's axes (place rank = value rank). */
+tn_status tn_lowering_read(tn_lowerer *l, tn_draft *draft, uint32_t place);
+bool tn_place_is_contiguous(const tn_lowerer *l, const tn_place *place);
+tn_dim *tn_place_strides(tn_lowerer *l, const tn_place *place); /* in scratch */
+/* Chooses the way a finished kernel runs and emits its CALL. */
+tn_status tn_lowering_call(tn_lowerer *l, tn_kernel *kernel, uint32_t count, const tn_node *nodes);
+/* A draft's value is done, or stays open for its only reader when fusing. */
+tn_status tn_lowering_close(tn_lowerer *l, tn_draft *draft);
+
+/* --- rows by how they lower; each answers TN_OK, or TN_ERR_UNSUPPORTED without a message to say: HOST ----------------------- */
+tn_status tn_lower_scalar(tn_lowerer *l, tn_node node);
+tn_status tn_lower_move(tn_lowerer *l, tn_node node);
+tn_status tn_lower_reduce(tn_lowerer *l, tn_node node);
+tn_status tn_lower_window(tn_lowerer *l, tn_node node);
+tn_status tn_lower_contract(tn_lowerer *l, tn_node node);
+tn_status tn_lower_host(tn_lowerer *l, tn_node node);
+/* Whether all symbols of a value's dims are bound in the current segment. */
+bool tn_lowering_known(const tn_lowerer *l, tn_value value);
+/* Whether kernels compute in this dtype. */
+bool tn_lowering_admits(tn_dtype dtype);
+/* Fills first/last of every slot from the instructions. */
+tn_status tn_lowering_lifetimes(tn_lowerer *l);
+
+#endif

@@ -1,0 +1,259 @@
+/* Movement: views of slots where the index map is affine, copies by guarded accesses where it is not. */
+#include "lower/lowering.h"
+
+static bool is_const(const tn_lowerer *l, tn_dim d, int64_t value) {
+    int64_t n;
+    return tn_dim_is_const(l->graph, d, &n) && n == value;
+}
+
+/* A STRIP kernel that copies: the draft's value is its only operand. The caller fills the operand. */
+static tn_draft *copy_draft(tn_lowerer *l, tn_value value, tn_node node, tn_access **operand) {
+    tn_draft *d = tn_lowering_draft(l, value, node, TN_KERNEL_STRIP);
+    *operand = d ? tn_lowering_operand(l, d) : NULL;
+    if (!*operand)
+        return NULL;
+    d->result = 0;
+    return d;
+}
+
+/* The strides of `place` seen with `rank` dims that split or merge its dims, when that needs no copy. */
+static bool reshape_strides(tn_lowerer *l, const tn_place *p, const tn_dim *old, int rank, const tn_dim *dims, tn_dim *strides) {
+    tn_graph *g = l->graph;
+    if (tn_place_is_contiguous(l, p)) {
+        tn_dim step = tn_dim_const(g, 1);
+        for (int i = rank - 1; i >= 0; i--) {
+            strides[i] = step;
+            step = tn_dim_mul(g, step, dims[i]);
+        }
+        return true;
+    }
+    /* inserting and dropping dims of size 1 keeps every other stride */
+    int j = 0;
+    for (int i = 0; i < rank; i++) {
+        if (is_const(l, dims[i], 1) && !(j < p->rank && tn_dim_equal(g, tn_lowering_dim(l, p->dim[j]), dims[i]))) {
+            strides[i] = tn_dim_const(g, 0);
+            continue;
+        }
+        while (j < p->rank && is_const(l, tn_lowering_dim(l, p->dim[j]), 1) && !is_const(l, dims[i], 1))
+            j++;
+        if (j == p->rank || !tn_dim_equal(g, tn_lowering_dim(l, p->dim[j]), dims[i]))
+            return false;
+        strides[i] = old[j++];
+    }
+    while (j < p->rank && is_const(l, tn_lowering_dim(l, p->dim[j]), 1))
+        j++;
+    return j == p->rank;
+}
+
+static tn_dim count_of(tn_graph *g, tn_value v) {
+    tn_dim n = tn_dim_const(g, 1);
+    for (int i = 0; i < tn_value_rank(g, v); i++)
+        n = tn_dim_mul(g, n, tn_value_dim(g, v, i));
+    return n;
+}
+
+static tn_status lower_reshape(tn_lowerer *l, tn_node node) {
+    tn_graph *g = l->graph;
+    tn_value x = tn_node_input(g, node, 0), y = tn_node_output(g, node, 0);
+    if (!tn_dim_equal(g, count_of(g, x), count_of(g, y)))
+        return TN_ERR_UNSUPPORTED; /* checked at run time, by the row itself */
+    uint32_t place = tn_lowering_value(l, x);
+    if (place == TN_NO_PLACE)
+        return tn_error_status();
+    tn_place p = l->plan->place.data[place];
+    int rank = tn_value_rank(g, y);
+    tn_dim dims[TN_MAX_RANK], strides[TN_MAX_RANK], *old = tn_place_strides(l, &p);
+    for (int i = 0; i < rank; i++)
+        dims[i] = tn_value_dim(g, y, i);
+    if (!old)
+        return TN_ERR_MEMORY;
+    if (reshape_strides(l, &p, old, rank, dims, strides))
+        return tn_lowering_place(l, y, p.slot, tn_lowering_dim(l, p.offset), strides) == TN_NO_PLACE ? tn_error_status() : TN_OK;
+    /* copy x contiguously, then look at it with y's dims */
+    tn_access *a;
+    tn_draft *d = copy_draft(l, x, node, &a);
+    if (!d)
+        return TN_ERR_MEMORY;
+    a->slot = p.slot;
+    a->dtype = (uint8_t)tn_value_dtype(g, x);
+    a->offset = p.offset;
+    for (int i = 0; i < p.rank; i++)
+        a->stride[i] = p.stride[i];
+    uint32_t keep = l->place_of[x.id];
+    TN_TRY(tn_lowering_finish(l, d));
+    uint32_t slot = l->plan->place.data[l->place_of[x.id]].slot;
+    l->place_of[x.id] = keep;
+    return tn_lowering_place(l, y, slot, (tn_dim){0}, NULL) == TN_NO_PLACE ? tn_error_status() : TN_OK;
+}
+
+static tn_status lower_transpose(tn_lowerer *l, tn_node node, const tn_place *p, const tn_dim *old) {
+    const int64_t *perm;
+    uint32_t n = tn_attr_ints(l->graph, node, "perm", &perm);
+    tn_dim strides[TN_MAX_RANK];
+    for (uint32_t i = 0; i < n; i++)
+        strides[i] = old[perm[i]];
+    uint32_t q = tn_lowering_place(l, tn_node_output(l->graph, node, 0), p->slot, tn_lowering_dim(l, p->offset), strides);
+    return q == TN_NO_PLACE ? tn_error_status() : TN_OK;
+}
+
+static tn_status lower_broadcast(tn_lowerer *l, tn_node node, const tn_place *p, const tn_dim *old) {
+    tn_graph *g = l->graph;
+    tn_value y = tn_node_output(g, node, 0);
+    int rank = tn_value_rank(g, y), lead = rank - p->rank;
+    tn_dim strides[TN_MAX_RANK];
+    for (int i = 0; i < rank; i++) {
+        tn_dim to = tn_value_dim(g, y, i);
+        if (i < lead) {
+            strides[i] = tn_dim_const(g, 0);
+            continue;
+        }
+        tn_dim from = tn_lowering_dim(l, p->dim[i - lead]);
+        if (tn_dim_equal(g, from, to))
+            strides[i] = old[i - lead];
+        else if (is_const(l, from, 1))
+            strides[i] = tn_dim_const(g, 0);
+        else if (tn_dim_equal(g, tn_dim_broadcast(g, from, to), to)) {
+            /* decided at run time, and `to` has no value when the sizes do not match: 0 where from is 1, else its stride */
+            tn_dim more = tn_dim_max(g, tn_dim_sub(g, from, tn_dim_const(g, 1)), tn_dim_const(g, 0));
+            strides[i] = tn_dim_mul(g, old[i - lead], tn_dim_min(g, tn_dim_const(g, 1), more));
+        } else
+            return TN_ERR_UNSUPPORTED;
+    }
+    uint32_t q = tn_lowering_place(l, y, p->slot, tn_lowering_dim(l, p->offset), strides);
+    return q == TN_NO_PLACE ? tn_error_status() : TN_OK;
+}
+
+static tn_status lower_slice(tn_lowerer *l, tn_node node, const tn_place *p, const tn_dim *old) {
+    tn_graph *g = l->graph;
+    const tn_dim *start, *size;
+    const int64_t *step;
+    tn_attr_dims(g, node, "start", &start);
+    tn_attr_dims(g, node, "size", &size);
+    tn_attr_ints(g, node, "step", &step);
+    tn_dim strides[TN_MAX_RANK], offset = tn_lowering_dim(l, p->offset), zero = tn_dim_const(g, 0), one = tn_dim_const(g, 1);
+    for (int i = 0; i < p->rank; i++) {
+        tn_dim last = tn_dim_add(g, start[i], tn_dim_mul(g, tn_dim_sub(g, size[i], one), tn_dim_const(g, step[i])));
+        tn_dim low = step[i] > 0 ? start[i] : last, high = step[i] > 0 ? last : start[i];
+        tn_dim end = tn_lowering_dim(l, p->dim[i]);
+        bool whole = is_const(l, start[i], 0) && step[i] == 1 && tn_dim_equal(g, size[i], end);
+        bool inside = tn_dim_at_most(g, zero, low) && tn_dim_at_most(g, tn_dim_add(g, high, one), end);
+        if (!whole && !inside && !is_const(l, size[i], 0))
+            return TN_ERR_UNSUPPORTED; /* bounds are checked at run time, by the row itself */
+        offset = is_const(l, size[i], 0) ? offset : tn_dim_add(g, offset, tn_dim_mul(g, start[i], old[i]));
+        strides[i] = tn_dim_mul(g, old[i], tn_dim_const(g, step[i]));
+    }
+    uint32_t q = tn_lowering_place(l, tn_node_output(g, node, 0), p->slot, offset, strides);
+    return q == TN_NO_PLACE ? tn_error_status() : TN_OK;
+}
+
+static tn_status lower_pad(tn_lowerer *l, tn_node node, const tn_place *p, const tn_dim *old) {
+    tn_graph *g = l->graph;
+    tn_tensor *value = tn_node_input_count(g, node) > 1 ? tn_value_constant(g, tn_node_input(g, node, 1)) : NULL;
+    tn_value y = tn_node_output(g, node, 0);
+    tn_dtype dtype = tn_value_dtype(g, y);
+    if (!tn_attr_string_is(g, node, "mode", "constant") || !value || !tn_lowering_admits(dtype) || dtype == TN_I64 || dtype == TN_U64)
+        return TN_ERR_UNSUPPORTED;
+    const tn_dim *lo, *hi;
+    tn_attr_dims(g, node, "lo", &lo);
+    tn_attr_dims(g, node, "hi", &hi);
+    tn_access *a;
+    tn_draft *d = copy_draft(l, y, node, &a);
+    tn_guard *guard = tn_arena_alloc(&l->plan->arena, (p->rank + 1u) * sizeof *guard);
+    if (!d || !guard)
+        return TN_ERR_MEMORY;
+    tn_size zero, one;
+    tn_dim offset = tn_lowering_dim(l, p->offset);
+    if (!tn_lowering_const(l, 0, &zero) || !tn_lowering_const(l, 1, &one))
+        return TN_ERR_MEMORY;
+    a->slot = p->slot;
+    a->dtype = (uint8_t)dtype;
+    a->guard = guard;
+    a->fill = tn_tensor_get_f64(value, 0);
+    for (int i = 0; i < p->rank; i++) {
+        a->stride[i] = p->stride[i];
+        if (is_const(l, lo[i], 0) && is_const(l, hi[i], 0))
+            continue;
+        tn_guard *q = &guard[a->guards++];
+        q->coef = tn_arena_alloc(&l->plan->arena, 2 * (TN_MAX_RANK + 2) * sizeof *q->coef);
+        if (!q->coef || !tn_lowering_size(l, tn_dim_sub(g, tn_dim_const(g, 0), lo[i]), &q->offset))
+            return TN_ERR_MEMORY;
+        for (int j = 0; j < d->kernel.outer; j++)
+            q->coef[j] = j == i ? one : zero;
+        q->extent = p->dim[i];
+        offset = tn_dim_sub(g, offset, tn_dim_mul(g, lo[i], old[i]));
+    }
+    if (!tn_lowering_size(l, offset, &a->offset))
+        return TN_ERR_MEMORY;
+    return tn_lowering_close(l, d);
+}
+
+/* Each input is copied into its part of the output. */
+static tn_status lower_concat(tn_lowerer *l, tn_node node) {
+    tn_graph *g = l->graph;
+    tn_value y = tn_node_output(g, node, 0);
+    int axis = (int)tn_attr_int(g, node, "axis"), rank = tn_value_rank(g, y);
+    if (!tn_lowering_admits(tn_value_dtype(g, y)))
+        return TN_ERR_UNSUPPORTED;
+    uint32_t n = tn_node_input_count(g, node), slot = tn_lowering_arena_slot(l, y);
+    for (uint32_t i = 0; i < n; i++)
+        for (int j = 0; j < rank; j++)
+            if (j != axis && !tn_dim_equal(g, tn_value_dim(g, tn_node_input(g, node, i), j), tn_value_dim(g, y, j)))
+                return TN_ERR_UNSUPPORTED;
+    uint32_t whole = tn_lowering_place(l, y, slot, (tn_dim){0}, NULL);
+    if (whole == TN_NO_PLACE)
+        return tn_error_status();
+    tn_dim offset = tn_dim_const(g, 0);
+    for (uint32_t i = 0; i < n; i++) {
+        tn_value x = tn_node_input(g, node, i);
+        uint32_t place = tn_lowering_value(l, x);
+        tn_access *a;
+        tn_draft *d = copy_draft(l, x, node, &a);
+        if (place == TN_NO_PLACE || !d)
+            return tn_error_status();
+        const tn_place p = l->plan->place.data[place], w = l->plan->place.data[whole];
+        a->slot = p.slot;
+        a->dtype = (uint8_t)tn_value_dtype(g, x);
+        a->offset = p.offset;
+        tn_kernel *k = &d->kernel;
+        k->outputs = 1;
+        k->output = tn_arena_alloc(&l->plan->arena, sizeof *k->output);
+        k->result = tn_arena_alloc(&l->plan->arena, sizeof *k->result);
+        if (!k->output || !k->result)
+            return TN_ERR_MEMORY;
+        k->output[0] = (tn_access){.slot = slot, .dtype = a->dtype, .stride = w.stride};
+        if (!tn_lowering_size(l, offset, &k->output[0].offset))
+            return TN_ERR_MEMORY;
+        for (int j = 0; j < rank; j++)
+            a->stride[j] = p.stride[j];
+        offset = tn_dim_add(g, offset, tn_dim_mul(g, tn_value_dim(g, x, axis), tn_lowering_dim(l, w.stride[axis])));
+        TN_TRY(tn_lowering_call(l, k, 1, &node));
+    }
+    return TN_OK;
+}
+
+tn_status tn_lower_move(tn_lowerer *l, tn_node node) {
+    tn_graph *g = l->graph;
+    tn_value x = tn_node_input(g, node, 0), y = tn_node_output(g, node, 0);
+    const char *name = tn_node_op_name(g, node);
+    if (!tn_lowering_admits(tn_value_dtype(g, y)) || !tn_lowering_known(l, y) || tn_value_rank(g, x) < 0)
+        return TN_ERR_UNSUPPORTED;
+    if (strcmp(name, "concat") == 0)
+        return lower_concat(l, node);
+    if (strcmp(name, "reshape") == 0)
+        return lower_reshape(l, node);
+    static const struct {
+        const char *name;
+        tn_status (*lower)(tn_lowerer *, tn_node, const tn_place *, const tn_dim *);
+    } moves[] = {{"transpose", lower_transpose}, {"broadcast", lower_broadcast}, {"slice", lower_slice}, {"pad", lower_pad}};
+    for (size_t i = 0; i < sizeof moves / sizeof *moves; i++) {
+        if (strcmp(name, moves[i].name) != 0)
+            continue;
+        uint32_t place = tn_lowering_value(l, x);
+        if (place == TN_NO_PLACE)
+            return tn_error_status();
+        const tn_place p = l->plan->place.data[place];
+        tn_dim *old = tn_place_strides(l, &p);
+        return old ? moves[i].lower(l, node, &p, old) : TN_ERR_MEMORY;
+    }
+    return TN_ERR_UNSUPPORTED;
+}

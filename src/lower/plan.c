@@ -1,0 +1,298 @@
+/* Growing a plan: sizes, slots, places, drafts of kernels. */
+#include "lower/lowering.h"
+
+/* --- sizes -------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct segment_of {
+    const tn_lowerer *l;
+    uint32_t segment;
+} segment_of;
+
+static void note_segment(void *ctx, uint32_t symbol) {
+    segment_of *s = ctx;
+    uint32_t of = symbol < s->l->symbols ? s->l->symbol_segment[symbol] : s->l->segment;
+    s->segment = of > s->segment ? of : s->segment;
+}
+
+bool tn_lowering_size(tn_lowerer *l, tn_dim dim, tn_size *size) {
+    uint64_t have;
+    if (!dim.id)
+        return false;
+    if (tn_map_get(&l->size_of, dim.id, &have)) {
+        *size = (tn_size)have;
+        return true;
+    }
+    segment_of s = {l, 0};
+    tn_dim_symbols(&l->graph->dims, dim, note_segment, &s);
+    tn_plan *p = l->plan;
+    if (!tn_vec_push(p->heap, &p->size, dim) || !tn_vec_push(p->heap, &p->size_segment, s.segment) ||
+        !tn_map_put(p->heap, &l->size_of, dim.id, p->size.len - 1))
+        return false;
+    *size = p->size.len - 1;
+    return true;
+}
+
+bool tn_lowering_const(tn_lowerer *l, int64_t value, tn_size *size) {
+    return tn_lowering_size(l, tn_dim_const(l->graph, value), size);
+}
+
+tn_dim tn_lowering_dim(const tn_lowerer *l, tn_size size) { return l->plan->size.data[size]; }
+
+/* --- slots and places ------------------------------------------------------------------------------------------------------------ */
+
+uint32_t tn_lowering_arena_slot(tn_lowerer *l, tn_value value) {
+    tn_graph *g = l->graph;
+    int rank = tn_value_rank(g, value);
+    tn_dim count = tn_dim_const(g, 1);
+    for (int i = 0; i < rank; i++)
+        count = tn_dim_mul(g, count, tn_value_dim(g, value, i));
+    tn_slot s = {.kind = TN_SLOT_ARENA, .dtype = (uint8_t)tn_value_dtype(g, value), .value = value, .segment = l->segment, .first = -1};
+    tn_dim bytes = tn_dim_mul(g, count, tn_dim_const(g, tn_dtype_bits(tn_value_dtype(g, value)) / 8));
+    if (!tn_lowering_size(l, count, &s.count) || !tn_lowering_size(l, bytes, &s.bytes) || !tn_vec_push(l->plan->heap, &l->plan->slot, s))
+        return UINT32_MAX;
+    return l->plan->slot.len - 1;
+}
+
+static bool sizes_of(tn_lowerer *l, uint32_t count, const tn_dim *dims, tn_size **out) {
+    *out = tn_arena_alloc(&l->plan->arena, count * sizeof **out + 1);
+    for (uint32_t i = 0; *out && i < count; i++)
+        if (!tn_lowering_size(l, dims[i], &(*out)[i]))
+            return false;
+    return *out != NULL;
+}
+
+uint32_t tn_lowering_place(tn_lowerer *l, tn_value value, uint32_t slot, tn_dim offset, const tn_dim *strides) {
+    tn_graph *g = l->graph;
+    int rank = tn_value_rank(g, value);
+    tn_dim dims[TN_MAX_RANK], standard[TN_MAX_RANK], step = tn_dim_const(g, 1);
+    for (int i = rank - 1; i >= 0; i--) {
+        dims[i] = tn_value_dim(g, value, i);
+        standard[i] = step;
+        step = tn_dim_mul(g, step, dims[i]);
+    }
+    tn_place p = {.value = value, .slot = slot, .object = rank < 0, .rank = (uint8_t)(rank < 0 ? 0 : rank)};
+    rank = rank < 0 ? 0 : rank;
+    if (slot == UINT32_MAX || !tn_lowering_size(l, offset.id ? offset : tn_dim_const(g, 0), &p.offset) ||
+        !sizes_of(l, (uint32_t)rank, dims, &p.dim) || !sizes_of(l, (uint32_t)rank, strides ? strides : standard, &p.stride) ||
+        !tn_vec_push(l->plan->heap, &l->plan->place, p))
+        return TN_NO_PLACE;
+    l->place_of[value.id] = l->plan->place.len - 1;
+    return l->plan->place.len - 1;
+}
+
+bool tn_place_is_contiguous(const tn_lowerer *l, const tn_place *place) {
+    tn_graph *g = l->graph;
+    tn_dim step = tn_dim_const(g, 1);
+    for (int i = place->rank - 1; i >= 0; i--) {
+        tn_dim dim = tn_lowering_dim(l, place->dim[i]);
+        int64_t n;
+        bool one = tn_dim_is_const(g, dim, &n) && n == 1;
+        if (!one && tn_lowering_dim(l, place->stride[i]).id != step.id)
+            return false;
+        step = tn_dim_mul(g, step, dim);
+    }
+    return true;
+}
+
+tn_dim *tn_place_strides(tn_lowerer *l, const tn_place *place) {
+    tn_dim *s = tn_arena_alloc(&l->scratch, (place->rank + 1u) * sizeof *s);
+    for (int i = 0; s && i < place->rank; i++)
+        s[i] = tn_lowering_dim(l, place->stride[i]);
+    return s;
+}
+
+tn_status tn_lowering_emit(tn_lowerer *l, tn_instruction_op op, uint32_t a, uint32_t b) {
+    return tn_vec_push(l->plan->heap, &l->plan->code, ((tn_instruction){(uint8_t)op, a, b})) ? TN_OK : TN_ERR_MEMORY;
+}
+
+uint32_t tn_lowering_value(tn_lowerer *l, tn_value value) {
+    if (l->draft_of[value.id] && tn_lowering_finish(l, l->draft_of[value.id]) != TN_OK)
+        return TN_NO_PLACE;
+    if (l->place_of[value.id] == TN_NO_PLACE)
+        tn_fail(TN_ERR_INTERNAL, "lowering: value %%%u is read before it is made", value.id);
+    return l->place_of[value.id];
+}
+
+/* --- drafts ------------------------------------------------------------------------------------------------------------------------ */
+
+tn_draft *tn_lowering_draft(tn_lowerer *l, tn_value value, tn_node node, uint8_t kind) {
+    tn_draft *d = tn_arena_alloc(&l->scratch, sizeof *d);
+    if (!d)
+        return NULL;
+    d->value = value;
+    d->rank = (uint8_t)tn_value_rank(l->graph, value);
+    d->nodes[d->node_count++] = node;
+    tn_kernel *k = &d->kernel;
+    k->kind = kind;
+    k->accumulator = (uint8_t)tn_value_dtype(l->graph, value);
+    k->extent = tn_arena_alloc(&l->plan->arena, 2 * (TN_MAX_RANK + 2) * sizeof *k->extent);
+    k->operand = tn_arena_alloc(&l->plan->arena, TN_FUSE_OPERANDS * sizeof *k->operand);
+    k->step = tn_arena_alloc(&l->plan->arena, TN_FUSE_STEPS * sizeof *k->step);
+    if (!k->extent || !k->operand || !k->step)
+        return NULL;
+    for (int i = 0; i < d->rank; i++) {
+        d->axis[i] = (uint8_t)i;
+        if (!tn_lowering_size(l, tn_value_dim(l->graph, value, i), &k->extent[i]))
+            return NULL;
+    }
+    d->axis[d->rank] = d->rank;
+    k->outer = d->rank;
+    return d;
+}
+
+tn_access *tn_lowering_operand(tn_lowerer *l, tn_draft *d) {
+    tn_kernel *k = &d->kernel;
+    tn_size zero;
+    if (k->operands == TN_FUSE_OPERANDS || !tn_lowering_const(l, 0, &zero))
+        return NULL;
+    tn_access *a = &k->operand[k->operands];
+    *a = (tn_access){.offset = zero};
+    a->stride = tn_arena_alloc(&l->plan->arena, 2 * (TN_MAX_RANK + 2) * sizeof *a->stride);
+    a->guard = NULL;
+    if (!a->stride)
+        return NULL;
+    for (int i = 0; i < k->outer + k->inner; i++)
+        a->stride[i] = zero;
+    k->operands++;
+    return a;
+}
+
+/* Spreads a value's per-axis strides over the draft's outer axes (an axis that is several kernel axes is row-major in them). */
+static tn_status spread(tn_lowerer *l, const tn_draft *d, const tn_place *p, tn_size *stride) {
+    for (int v = 0; v < d->rank; v++) {
+        tn_dim step = tn_lowering_dim(l, p->stride[v]);
+        for (int a = d->axis[v + 1] - 1; a >= d->axis[v]; a--) {
+            if (!tn_lowering_size(l, step, &stride[a]))
+                return TN_ERR_MEMORY;
+            step = tn_dim_mul(l->graph, step, tn_lowering_dim(l, d->kernel.extent[a]));
+        }
+    }
+    return TN_OK;
+}
+
+tn_status tn_lowering_read(tn_lowerer *l, tn_draft *d, uint32_t place) {
+    tn_access *a = tn_lowering_operand(l, d);
+    if (!a)
+        return TN_ERR_MEMORY;
+    const tn_place p = l->plan->place.data[place];
+    a->slot = p.slot;
+    a->dtype = (uint8_t)tn_value_dtype(l->graph, p.value);
+    a->offset = p.offset;
+    return spread(l, d, &p, a->stride);
+}
+
+uint16_t tn_lowering_step(tn_draft *d, tn_scalar_step step) {
+    tn_kernel *k = &d->kernel;
+    uint16_t at = (uint16_t)(k->steps + k->epilogue);
+    if (at == TN_FUSE_STEPS)
+        return UINT16_MAX;
+    k->step[at] = step;
+    if (k->kind == TN_KERNEL_STRIP)
+        k->steps++;
+    else
+        k->epilogue++;
+    return (uint16_t)(TN_REG_STEP | at);
+}
+
+uint16_t tn_lowering_merge(tn_lowerer *l, tn_draft *d, tn_draft *part) {
+    tn_kernel *k = &d->kernel, *q = &part->kernel;
+    uint32_t steps = (uint32_t)k->steps + k->epilogue;
+    bool guarded = false;
+    for (int i = 0; i < q->operands; i++)
+        guarded |= q->operand[i].guards > 0;
+    if (q->kind != TN_KERNEL_STRIP || (guarded && k->kind != TN_KERNEL_STRIP) || k->operands + q->operands > TN_FUSE_OPERANDS ||
+        steps + q->steps > TN_FUSE_STEPS || d->node_count + part->node_count > TN_FUSE_STEPS)
+        return UINT16_MAX;
+    uint16_t base = k->operands;
+    for (int i = 0; i < q->operands; i++) {
+        tn_access *a = tn_lowering_operand(l, d);
+        if (!a)
+            return UINT16_MAX;
+        tn_size *stride = a->stride;
+        *a = q->operand[i];
+        a->stride = stride;
+        tn_place p = {.rank = part->rank, .stride = q->operand[i].stride};
+        if (spread(l, d, &p, stride) != TN_OK)
+            return UINT16_MAX;
+    }
+    for (uint32_t i = 0; i < q->steps; i++) {
+        tn_scalar_step s = q->step[i];
+        uint16_t *r[3] = {&s.a, &s.b, &s.c};
+        for (int j = 0; j < 3; j++)
+            *r[j] = (uint16_t)(*r[j] & TN_REG_STEP ? *r[j] + steps : *r[j] + base);
+        tn_lowering_step(d, s);
+    }
+    for (uint32_t i = 0; i < part->node_count; i++)
+        d->nodes[d->node_count++] = part->nodes[i];
+    l->draft_of[part->value.id] = NULL;
+    return (uint16_t)(part->result & TN_REG_STEP ? part->result + steps : part->result + base);
+}
+
+/* The final number of a register: operands, steps, the reduced value, epilogue steps. */
+static uint16_t number(const tn_kernel *k, uint16_t code) {
+    if (code & TN_REG_STEP) {
+        uint32_t step = code & ~TN_REG_STEP;
+        return (uint16_t)(k->operands + step + (step >= k->steps ? 1 : 0));
+    }
+    return code & TN_REG_REDUCED ? (uint16_t)(k->operands + k->steps) : code;
+}
+
+tn_status tn_lowering_finish(tn_lowerer *l, tn_draft *d) {
+    tn_plan *p = l->plan;
+    tn_kernel *k = &d->kernel;
+    l->draft_of[d->value.id] = NULL;
+    uint32_t slot = tn_lowering_arena_slot(l, d->value);
+    uint32_t place = tn_lowering_place(l, d->value, slot, (tn_dim){0}, NULL);
+    k->output = tn_arena_alloc(&p->arena, sizeof *k->output);
+    k->result = tn_arena_alloc(&p->arena, sizeof *k->result);
+    if (place == TN_NO_PLACE || !k->output || !k->result)
+        return TN_ERR_MEMORY;
+    k->outputs = 1;
+    tn_size zero;
+    tn_size *stride = tn_arena_alloc(&p->arena, 2 * (TN_MAX_RANK + 2) * sizeof *stride);
+    if (!stride || !tn_lowering_const(l, 0, &zero))
+        return TN_ERR_MEMORY;
+    for (int i = 0; i < k->outer; i++)
+        stride[i] = zero;
+    k->output[0] = (tn_access){.slot = slot, .dtype = p->slot.data[slot].dtype, .offset = p->place.data[place].offset, .stride = stride};
+    const tn_place at = p->place.data[place];
+    TN_TRY(spread(l, d, &at, stride));
+    for (uint32_t i = 0; i < k->steps + k->epilogue; i++) {
+        k->step[i].a = number(k, k->step[i].a);
+        k->step[i].b = number(k, k->step[i].b);
+        k->step[i].c = number(k, k->step[i].c);
+    }
+    k->result[0] = number(k, d->result);
+    return tn_lowering_call(l, k, d->node_count, d->nodes);
+}
+
+tn_status tn_lowering_call(tn_lowerer *l, tn_kernel *k, uint32_t count, const tn_node *nodes) {
+    tn_plan *p = l->plan;
+    k->nodes = p->kernel_node.len;
+    k->node_count = count;
+    for (uint32_t i = 0; i < count; i++)
+        if (!tn_vec_push(p->heap, &p->kernel_node, nodes[i].id))
+            return TN_ERR_MEMORY;
+    p->operators += count;
+    p->fused_operators += count > 1 ? count : 0;
+    const tn_kernel_table *t = l->options->kernels;
+    for (uint32_t i = 0; i < t->count && !k->impl; i++)
+        if (t->impl[i]->kind == k->kind && t->impl[i]->isa <= l->options->isa && t->impl[i]->takes(k))
+            k->impl = t->impl[i];
+    if (!k->impl)
+        return tn_fail(TN_ERR_INTERNAL, "no kernel takes %s", tn_node_op_name(l->graph, nodes[0]));
+    if (!tn_vec_push(p->heap, &p->kernel, *k))
+        return TN_ERR_MEMORY;
+    return tn_lowering_emit(l, TN_DO_CALL, p->kernel.len - 1, 0);
+}
+
+tn_status tn_lowering_close(tn_lowerer *l, tn_draft *d) {
+    l->draft_of[d->value.id] = d;
+    bool open = false;
+    if (l->options->level >= 1 && tn_value_use_count(l->graph, d->value) == 1) {
+        tn_node reader = tn_value_first_use(l->graph, d->value).node;
+        const tn_op *op = tn_node_op(l->graph, reader);
+        open = op->lowering == TN_LOWER_SCALAR && d->node_count < TN_FUSE_STEPS && tn_node_parent(l->graph, reader).id == tn_graph_region(l->graph).id;
+    }
+    return open ? TN_OK : tn_lowering_finish(l, d);
+}
