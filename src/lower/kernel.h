@@ -52,6 +52,7 @@ typedef struct tn_kernel {
     uint8_t outer, inner;    /* numbers of axes */
     uint8_t operands, outputs;
     uint8_t accumulator;     /* dtype of the sum or combination */
+    uint8_t reduced;         /* dtype the sum is rounded to: that of its register */
     uint16_t combine;        /* REDUCE: tn_scalar_op */
     uint16_t steps, epilogue; /* steps before and after the reduction; epilogue steps follow in `step` */
     tn_size *extent;         /* [outer + inner] */

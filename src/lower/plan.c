@@ -124,7 +124,7 @@ tn_draft *tn_lowering_draft(tn_lowerer *l, tn_value value, tn_node node, uint8_t
     d->nodes[d->node_count++] = node;
     tn_kernel *k = &d->kernel;
     k->kind = kind;
-    k->accumulator = (uint8_t)tn_value_dtype(l->graph, value);
+    k->accumulator = k->reduced = (uint8_t)tn_value_dtype(l->graph, value);
     k->extent = tn_arena_alloc(&l->plan->arena, 2 * (TN_MAX_RANK + 2) * sizeof *k->extent);
     k->operand = tn_arena_alloc(&l->plan->arena, TN_FUSE_OPERANDS * sizeof *k->operand);
     k->step = tn_arena_alloc(&l->plan->arena, TN_FUSE_STEPS * sizeof *k->step);

@@ -1,0 +1,14 @@
+/* The kernel table: what a plan's kernels run on. */
+#ifndef TN_KERNELS_KERNELS_H
+#define TN_KERNELS_KERNELS_H
+
+#include "lower/kernel.h"
+
+/* All ways to run kernels, best first. Lives for ever. */
+const tn_kernel_table *tn_kernels(void);
+
+extern const tn_kernel_impl tn_kernel_strip;
+extern const tn_kernel_impl tn_kernel_reduce;
+extern const tn_kernel_impl tn_kernel_contract;
+
+#endif

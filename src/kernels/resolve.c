@@ -1,0 +1,180 @@
+/* Binding a kernel to sizes and addresses. */
+#include "kernels/machine.h"
+
+#include <string.h>
+
+tn_domain tn_register_domain(tn_dtype dtype) {
+    if (tn_dtype_is_float(dtype))
+        return dtype == TN_F64 ? TN_DOMAIN_F64 : TN_DOMAIN_F32;
+    return tn_dtype_is_signed(dtype) ? TN_DOMAIN_I64 : TN_DOMAIN_U64;
+}
+
+static void set_fill(tn_resolved_access *r, const tn_access *a) {
+    tn_domain domain = tn_register_domain(r->dtype);
+    if (a->fill_identity) {
+        uint64_t element[2] = {0};
+        tn_scalar_identity((tn_scalar_op)a->fill_identity, r->dtype, element);
+        tn_run_load(r->dtype, domain, element, 0, 1, 1, &r->fill);
+        return;
+    }
+    switch (domain) {
+    case TN_DOMAIN_F32: r->fill.f = (float)a->fill; break;
+    case TN_DOMAIN_F64: r->fill.d = a->fill; break;
+    case TN_DOMAIN_I64: r->fill.i = (int64_t)a->fill; break;
+    default: r->fill.u = (uint64_t)a->fill; break;
+    }
+}
+
+static bool resolve_access(tn_resolved *r, const tn_kernel_args *args, const tn_access *a, int axes, tn_resolved_access *out) {
+    out->dtype = (tn_dtype)a->dtype;
+    out->element = tn_dtype_bits(out->dtype) / 8;
+    out->base = (char *)args->slot[a->slot] + args->size[a->offset] * out->element;
+    for (int i = 0; i < axes; i++)
+        out->stride[i] = args->size[a->stride[i]];
+    out->guards = a->guards;
+    if (a->guards) {
+        out->guard = tn_arena_alloc(&r->arena, a->guards * sizeof *out->guard);
+        if (!out->guard)
+            return false;
+        for (int g = 0; g < a->guards; g++) {
+            for (int i = 0; i < axes; i++)
+                out->guard[g].coef[i] = args->size[a->guard[g].coef[i]];
+            out->guard[g].offset = args->size[a->guard[g].offset];
+            out->guard[g].extent = args->size[a->guard[g].extent];
+        }
+        set_fill(out, a);
+    }
+    return true;
+}
+
+static bool guards_use(const tn_resolved_access *a, int axis) {
+    for (int g = 0; g < a->guards; g++)
+        if (a->guard[g].coef[axis])
+            return true;
+    return false;
+}
+
+/* Whether axis i + 1 walks on where axis i steps, in an access. */
+static bool walks_on(const tn_resolved *r, const tn_resolved_access *a, int i) {
+    return a->stride[i] == a->stride[i + 1] * r->extent[i + 1] && !guards_use(a, i) && !guards_use(a, i + 1);
+}
+
+static void drop_axis(tn_resolved_access *a, int axis, int axes) {
+    for (int i = axis; i + 1 < axes; i++) {
+        a->stride[i] = a->stride[i + 1];
+        for (int g = 0; g < a->guards; g++)
+            a->guard[g].coef[i] = a->guard[g].coef[i + 1];
+    }
+}
+
+static void remove_axis(tn_resolved *r, int axis) {
+    int axes = r->outer + r->inner;
+    for (int k = 0; k < r->kernel->operands; k++)
+        drop_axis(&r->operand[k], axis, axes);
+    for (int k = 0; k < r->kernel->outputs; k++)
+        drop_axis(&r->output[k], axis, axes);
+    memmove(r->extent + axis, r->extent + axis + 1, (size_t)(axes - axis - 1) * sizeof *r->extent);
+    if (axis < r->outer)
+        r->outer--;
+    else
+        r->inner--;
+}
+
+static void merge_axes(tn_resolved *r) {
+    /* axes of one element say nothing, unless a guard's offset alone decides there: coefficients of index 0 are 0 */
+    for (int i = r->outer + r->inner - 1; i >= 0; i--)
+        if (r->extent[i] == 1)
+            remove_axis(r, i);
+    for (int i = r->outer + r->inner - 2; i >= 0; i--) {
+        if (i == r->outer - 1)
+            continue;
+        bool all = true;
+        for (int k = 0; k < r->kernel->operands && all; k++)
+            all = walks_on(r, &r->operand[k], i);
+        for (int k = 0; k < r->kernel->outputs && all && i < r->outer; k++)
+            all = walks_on(r, &r->output[k], i);
+        if (!all)
+            continue;
+        int64_t merged = r->extent[i] * r->extent[i + 1];
+        /* the later axis keeps the small stride */
+        r->extent[i + 1] = merged;
+        remove_axis(r, i);
+    }
+}
+
+tn_status tn_resolve(tn_resolved *r, const tn_kernel_args *args) {
+    const tn_kernel *k = args->kernel;
+    *r = (tn_resolved){.kernel = k, .outer = k->outer, .inner = k->inner};
+    tn_arena_init(&r->arena, args->heap);
+    int axes = k->outer + k->inner;
+    if (axes > TN_MACHINE_AXES || k->operands + k->steps + k->epilogue + 1 > TN_MACHINE_REGISTERS)
+        return tn_fail(TN_ERR_INTERNAL, "a kernel is larger than the machine");
+    r->operand = tn_arena_alloc(&r->arena, k->operands * sizeof *r->operand + 1);
+    r->output = tn_arena_alloc(&r->arena, k->outputs * sizeof *r->output + 1);
+    bool ok = r->operand && r->output;
+    r->outputs_count = 1;
+    for (int i = 0; i < axes; i++) {
+        r->extent[i] = args->size[k->extent[i]];
+        if (i < k->outer)
+            r->outputs_count *= r->extent[i];
+    }
+    for (int i = 0; i < k->operands && ok; i++)
+        ok = resolve_access(r, args, &k->operand[i], axes, &r->operand[i]);
+    for (int i = 0; i < k->outputs && ok; i++)
+        ok = resolve_access(r, args, &k->output[i], k->outer, &r->output[i]);
+    if (!ok) {
+        tn_arena_free(&r->arena);
+        return TN_ERR_MEMORY;
+    }
+    merge_axes(r);
+    return TN_OK;
+}
+
+void tn_resolved_free(tn_resolved *r) { tn_arena_free(&r->arena); }
+
+/* --- rows ---------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct rows {
+    const tn_resolved *r;
+    int axis;
+    int64_t run, per_axis, rows, per_piece;
+    tn_machine_row *row;
+    void *ctx;
+} rows;
+
+static void run_piece(void *ctx, int64_t piece) {
+    const rows *w = ctx;
+    const tn_resolved *r = w->r;
+    int64_t end = (piece + 1) * w->per_piece < w->rows ? (piece + 1) * w->per_piece : w->rows;
+    for (int64_t row = piece * w->per_piece; row < end; row++) {
+        int64_t at[TN_MACHINE_AXES] = {0}, rest = row, strip = 0, extent = 1;
+        if (w->axis >= 0) {
+            strip = rest % w->per_axis;
+            rest /= w->per_axis;
+            extent = r->extent[w->axis];
+        }
+        for (int i = r->outer - 1; i >= 0; i--) {
+            if (i == w->axis)
+                continue;
+            at[i] = rest % r->extent[i];
+            rest /= r->extent[i];
+        }
+        if (w->axis >= 0)
+            at[w->axis] = strip * w->run;
+        int64_t left = extent - strip * w->run;
+        w->row(w->ctx, at, left < w->run ? left : w->run);
+    }
+}
+
+void tn_machine_rows(const tn_resolved *r, tn_pool *pool, int axis, int64_t run, tn_machine_row *row, void *ctx) {
+    if (!r->outputs_count)
+        return;
+    rows w = {.r = r, .axis = axis, .run = run, .per_axis = 1, .row = row, .ctx = ctx};
+    if (axis >= 0)
+        w.per_axis = (r->extent[axis] + run - 1) / run;
+    w.rows = (axis >= 0 ? r->outputs_count / r->extent[axis] : r->outputs_count) * w.per_axis;
+    int64_t pieces = w.rows < 64 ? w.rows : 64;
+    w.per_piece = (w.rows + pieces - 1) / pieces;
+    pieces = (w.rows + w.per_piece - 1) / w.per_piece;
+    tn_pool_run(pool, pieces, run_piece, &w);
+}
