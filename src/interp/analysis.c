@@ -52,8 +52,20 @@ static tn_status mark_needs(marking *m) {
     return TN_OK;
 }
 
-/* Marks nodes with effects, and what contains them up to the main region. */
-static tn_status mark_effects(marking *m) {
+/* Whether a node stands in the main region outside of `only`. */
+static bool stands_aside(const tn_graph *g, tn_node node, tn_node only) {
+    for (;;) {
+        tn_region region = tn_node_parent(g, node);
+        if (region.id == g->main_region)
+            return node.id != only.id;
+        node = tn_region_owner(g, region);
+        if (!node.id)
+            return false; /* in a function */
+    }
+}
+
+/* Marks nodes with effects, and what contains them up to the main region (with `only`: those in it and in functions). */
+static tn_status mark_effects(marking *m, tn_node only) {
     const tn_graph *g = m->plan->graph;
     for (bool changed = true; changed;) {
         changed = false;
@@ -62,6 +74,8 @@ static tn_status mark_effects(marking *m) {
             if (m->plan->needed[id] || !tn_node_op(g, node))
                 continue;
             if (!tn_node_has_trait(g, node, TN_EFFECT) && !m->effects[callee(g, node).id])
+                continue;
+            if (only.id && stands_aside(g, node, only))
                 continue;
             while (node.id) {
                 TN_TRY(mark(m, node));
@@ -149,14 +163,18 @@ static void list_frees(tn_interp_plan *p) {
 /* --- the whole ------------------------------------------------------------------------------------------------------------------------ */
 
 static tn_status make(tn_interp_plan *p, marking *m, uint8_t *fed, uint32_t n_fed, const tn_value *fed_values, bool whole,
-                      uint32_t n_out, const tn_value *out) {
+                      tn_node only, uint32_t n_out, const tn_value *out) {
     const tn_graph *g = p->graph;
     tn_region main = {g->main_region};
     for (uint32_t i = 0; i < n_fed; i++) {
         fed[fed_values[i].id] = 1;
         give_slot(p, main, fed_values[i]);
     }
-    TN_TRY(mark_effects(m));
+    if (only.id) {
+        TN_TRY(mark(m, only));
+        TN_TRY(mark_needs(m));
+    }
+    TN_TRY(mark_effects(m, only));
     if (whole)
         TN_TRY(mark(m, tn_region_last(g, main)));
     for (uint32_t i = 0; i < n_out; i++)
@@ -177,7 +195,7 @@ static tn_status make(tn_interp_plan *p, marking *m, uint8_t *fed, uint32_t n_fe
 }
 
 tn_status tn_interp_plan_make(tn_interp_plan *p, const tn_graph *g, tn_heap *heap, uint32_t n_fed, const tn_value *fed_values,
-                              bool whole, uint32_t n_out, const tn_value *out) {
+                              bool whole, tn_node only, uint32_t n_out, const tn_value *out) {
     *p = (tn_interp_plan){.graph = g, .heap = heap};
     uint32_t nodes = g->node.len, values = g->value.len, regions = g->region.len;
     p->needed = tn_alloc(heap, nodes);
@@ -195,7 +213,7 @@ tn_status tn_interp_plan_make(tn_interp_plan *p, const tn_graph *g, tn_heap *hea
         !m.effects)
         status = tn_error_status();
     if (status == TN_OK)
-        status = make(p, &m, fed, n_fed, fed_values, whole, n_out, out);
+        status = make(p, &m, fed, n_fed, fed_values, whole, only, n_out, out);
     tn_vec_free(heap, &m.todo);
     tn_free(heap, m.effects);
     tn_free(heap, fed);

@@ -19,9 +19,10 @@ typedef struct tn_interp_plan {
     uint32_t *definition; /* by node, of composites: index of its definition in the runner from 1; 0: not looked up yet */
 } tn_interp_plan;
 
-/* `whole`: the main region is run to its return, as a function is; else for `out` (values of the main region). */
+/* `whole`: the main region is run to its return, as a function is; else for `out` (values of the main region). `only`, if not null,
+   is the one node of the main region that is run. */
 tn_status tn_interp_plan_make(tn_interp_plan *plan, const tn_graph *graph, tn_heap *heap, uint32_t n_fed, const tn_value *fed,
-                              bool whole, uint32_t n_out, const tn_value *out);
+                              bool whole, tn_node only, uint32_t n_out, const tn_value *out);
 void tn_interp_plan_free(tn_interp_plan *plan);
 /* The region that a value belongs to. */
 tn_region tn_interp_home(const tn_graph *graph, tn_value value);

@@ -169,11 +169,16 @@ static tn_status take_results(tn_interp_scope *s, uint32_t n_out, const tn_value
     return TN_OK;
 }
 
-static tn_status run(tn_interp_runner *r, tn_interp_plan *plan, uint32_t n_in, const tn_value *in_values, tn_object *const *in,
+static tn_status run(tn_interp_runner *r, tn_interp_plan *plan, const tn_dim_env *env, uint32_t n_in, const tn_value *in_values, tn_object *const *in,
                      uint32_t n_out, const tn_value *out_values, tn_object **out) {
     tn_interp_scope scope;
     tn_region main = tn_graph_region(plan->graph);
     TN_TRY(tn_interp_scope_init(&scope, plan, main));
+    for (uint32_t i = 0; env && i < env->count && i < scope.env.count; i++)
+        if (env->bound[i]) {
+            scope.env.value[i] = env->value[i];
+            scope.env.bound[i] = 1;
+        }
     tn_status status = place_inputs(&scope, n_in, in_values, in);
     if (status == TN_OK)
         status = bind_inputs(&scope, n_in, in_values);
@@ -185,8 +190,8 @@ static tn_status run(tn_interp_runner *r, tn_interp_plan *plan, uint32_t n_in, c
     return status;
 }
 
-tn_status tn_interp_run(const tn_graph *g, const tn_interp_options *options, uint32_t n_in, const tn_value *in_values,
-                        tn_object *const *in, uint32_t n_out, const tn_value *out_values, tn_object **out) {
+static tn_status run_for(const tn_graph *g, const tn_interp_options *options, tn_node only, const tn_dim_env *env, uint32_t n_in,
+                         const tn_value *in_values, tn_object *const *in, uint32_t n_out, const tn_value *out_values, tn_object **out) {
     static const tn_interp_options none;
     for (uint32_t i = 0; out && i < n_out; i++)
         out[i] = NULL;
@@ -198,10 +203,10 @@ tn_status tn_interp_run(const tn_graph *g, const tn_interp_options *options, uin
     tn_interp_runner r = {.options = options, .heap = options->heap};
     tn_interp_plan plan;
     TN_TRY(check_values(g, r.heap, n_in, in_values, in, n_out, out_values));
-    TN_TRY(tn_interp_plan_make(&plan, g, r.heap, n_in, in_values, false, n_out, out_values));
+    TN_TRY(tn_interp_plan_make(&plan, g, r.heap, n_in, in_values, false, only, n_out, out_values));
     r.tapped = &plan;
     r.base_bytes = tn_heap_in_use(r.heap);
-    tn_status status = run(&r, &plan, n_in, in_values, in, n_out, out_values, out);
+    tn_status status = run(&r, &plan, env, n_in, in_values, in, n_out, out_values, out);
     tn_interp_runner_free(&r);
     for (uint32_t i = 0; i < n_out && status == TN_OK; i++) {
         tn_object *shared = out[i];
@@ -215,5 +220,26 @@ tn_status tn_interp_run(const tn_graph *g, const tn_interp_options *options, uin
         out[i] = NULL;
     }
     tn_interp_plan_free(&plan);
+    return status;
+}
+
+tn_status tn_interp_run(const tn_graph *g, const tn_interp_options *options, uint32_t n_in, const tn_value *in_values,
+                        tn_object *const *in, uint32_t n_out, const tn_value *out_values, tn_object **out) {
+    return run_for(g, options, (tn_node){0}, NULL, n_in, in_values, in, n_out, out_values, out);
+}
+
+tn_status tn_interp_run_node(const tn_graph *g, const tn_interp_options *options, tn_node node, const tn_dim_env *env,
+                             uint32_t n_in, const tn_value *in_values, tn_object *const *in, tn_object **out) {
+    if (!g || !tn_node_is_alive(g, node) || tn_node_parent(g, node).id != g->main_region)
+        return tn_fail(TN_ERR_USAGE, "a node to run is dead or not in the main region");
+    uint32_t n_out = tn_node_output_count(g, node);
+    tn_heap *heap = options ? options->heap : NULL;
+    tn_value *values = tn_alloc_array(heap, (size_t)n_out + 1, sizeof *values);
+    if (!values)
+        return TN_ERR_MEMORY;
+    for (uint32_t i = 0; i < n_out; i++)
+        values[i] = tn_node_output(g, node, i);
+    tn_status status = run_for(g, options, node, env, n_in, in_values, in, n_out, values, out);
+    tn_free(heap, values);
     return status;
 }

@@ -132,7 +132,7 @@ static tn_status definition_make(tn_interp_runner *r, const tn_graph *g, tn_node
         status = d->key ? tn_composite_definition(g, node, r->heap, &d->graph) : tn_error_status();
     }
     if (status == TN_OK)
-        status = tn_interp_plan_make(&d->plan, d->graph, r->heap, 0, NULL, true, 0, NULL);
+        status = tn_interp_plan_make(&d->plan, d->graph, r->heap, 0, NULL, true, (tn_node){0}, 0, NULL);
     if (status == TN_OK && !tn_vec_push(r->heap, &r->definitions, d))
         status = tn_error_status();
     if (status != TN_OK)

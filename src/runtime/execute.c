@@ -1,0 +1,433 @@
+/* The executor: binds sizes, places slots, runs instructions. */
+#include "runtime/execute.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "interp/interp.h"
+
+typedef struct frame {
+    const tn_plan *plan;
+    const tn_execute_options *options;
+    tn_heap *heap;
+    tn_dim_env env;
+    int64_t *size;      /* by tn_size */
+    void **slot;        /* by slot: base address */
+    tn_object **object; /* by slot: retained; inputs, objects, fetched tensors */
+    void **arena;       /* by segment */
+    uint64_t bytes;
+} frame;
+
+static const char *label(const tn_graph *g, tn_value v, char *text, size_t size) { return tn_value_describe(g, v, text, size); }
+
+/* --- inputs ------------------------------------------------------------------------------------------------------------------------ */
+
+static tn_status bad_input(const frame *f, tn_value v, const tn_object *object, const char *what) {
+    char expected[200], got[200] = "no tensor";
+    if (tn_object_kind(object) == TN_KIND_TENSOR)
+        tn_tensor_describe((const tn_tensor *)object, got, sizeof got);
+    const tn_graph *g = f->plan->graph;
+    tn_fail(TN_ERR_INPUT, "input '%s': %s is wrong", tn_value_name(g, v), what);
+    tn_fail_where("given %s", got);
+    tn_fail_hint("expected %s", tn_type_describe(g, tn_value_type(g, v), expected, sizeof expected));
+    return TN_ERR_INPUT;
+}
+
+/* What kernels read: contiguous and aligned to its elements. */
+static tn_tensor *readable(tn_tensor *t) {
+    size_t element = (size_t)tn_dtype_bits((tn_dtype)t->dtype) / 8;
+    if (t->contiguous && (element < 2 || (uintptr_t)t->data % (element > 8 ? 8 : element) == 0))
+        return tn_tensor_retain(t);
+    return tn_tensor_copy(t);
+}
+
+static tn_status take_input(frame *f, uint32_t index, tn_object *object) {
+    const tn_plan *p = f->plan;
+    const tn_graph *g = p->graph;
+    tn_value v = tn_graph_input(g, index);
+    const tn_place *place = &p->place.data[p->input_place.data[index]];
+    if (!object) {
+        if (!tn_value_use_count(g, v))
+            return TN_OK; /* nobody reads it */
+        char text[200];
+        tn_fail(TN_ERR_INPUT, "input '%s' is not given", tn_value_name(g, v));
+        for (uint32_t i = 0; i < tn_graph_input_count(g) && i < 12; i++)
+            tn_fail_where("input %" PRIu32 ": %s", i, label(g, tn_graph_input(g, i), text, sizeof text));
+        tn_fail_hint("give every input that has no default");
+        return TN_ERR_INPUT;
+    }
+    tn_type type = tn_value_type(g, v);
+    if (type.id && tn_object_kind(object) != tn_type_kind(g, type))
+        return bad_input(f, v, object, "its kind");
+    if (tn_object_kind(object) != TN_KIND_TENSOR) {
+        f->object[place->slot] = tn_object_retain(object);
+        return TN_OK;
+    }
+    tn_tensor *t = (tn_tensor *)object;
+    if (type.id && tn_type_dtype(g, type) != TN_DTYPE_NONE && tn_type_dtype(g, type) != (tn_dtype)t->dtype)
+        return bad_input(f, v, object, "its element type");
+    if (tn_type_rank(g, type) >= 0 && tn_type_rank(g, type) != t->rank)
+        return bad_input(f, v, object, "its rank");
+    t = readable(t);
+    if (!t)
+        return TN_ERR_MEMORY;
+    f->object[place->slot] = (tn_object *)t;
+    f->slot[place->slot] = t->data;
+    return TN_OK;
+}
+
+/* --- binding ------------------------------------------------------------------------------------------------------------------------- */
+
+static tn_status read_dims(frame *f, const tn_bind_read *r) {
+    const tn_graph *g = f->plan->graph;
+    const tn_slot *slot = &f->plan->slot.data[r->slot];
+    const tn_object *object = f->object[r->slot];
+    if (!object && slot->kind == TN_SLOT_INPUT)
+        return TN_OK; /* not read */
+    const tn_tensor *t = (const tn_tensor *)object;
+    char text[200];
+    if (!t || t->object.kind != TN_KIND_TENSOR || t->rank != tn_value_rank(g, r->value))
+        return tn_fail(TN_ERR_INTERNAL, "inferred rank is false: %s", label(g, r->value, text, sizeof text));
+    for (int i = 0; i < t->rank; i++) {
+        tn_dim dim = tn_value_dim(g, r->value, i);
+        int m = tn_dim_env_match(&g->dims, &f->env, dim, t->dims[i]);
+        if (m != 1)
+            continue; /* bound, or decided by another dimension */
+        int64_t expected = 0;
+        bool known = tn_dim_eval(&g->dims, &f->env, dim, &expected);
+        bool input = slot->kind == TN_SLOT_INPUT;
+        char want[40] = "another size";
+        if (known)
+            snprintf(want, sizeof want, "%" PRId64, expected);
+        tn_fail(input ? TN_ERR_INPUT : TN_ERR_INTERNAL, "%s '%s': dimension %d is %" PRId64 ", expected %s",
+                input ? "input" : "inferred shape is false: value", tn_value_name(g, r->value), i, t->dims[i], want);
+        tn_fail_hint("the shape is %s", label(g, r->value, text, sizeof text));
+        return tn_error_status();
+    }
+    return TN_OK;
+}
+
+static tn_status evaluate_sizes(frame *f, uint32_t segment) {
+    const tn_plan *p = f->plan;
+    for (uint32_t i = 0; i < p->size.len; i++) {
+        if (p->size_segment.data[i] != segment || tn_dim_eval(&p->graph->dims, &f->env, p->size.data[i], &f->size[i]))
+            continue;
+        tn_text text;
+        tn_text_init(&text, f->heap);
+        tn_dim_print(&p->graph->dims, p->size.data[i], &text);
+        tn_fail(TN_ERR_INPUT, "these input sizes do not fit the model: %.200s has no value", text.data ? text.data : "a dimension");
+        tn_fail_hint("sizes that broadcast must be equal or 1; every free dimension of the inputs must be given");
+        tn_text_free(&text);
+        return TN_ERR_INPUT;
+    }
+    return TN_OK;
+}
+
+static tn_status charge(frame *f, uint64_t bytes) {
+    f->bytes += bytes;
+    if (!f->options->max_bytes || f->bytes <= f->options->max_bytes)
+        return TN_OK;
+    tn_fail(TN_ERR_LIMIT, "this run needs %" PRIu64 " bytes, the limit is %" PRIu64, f->bytes, f->options->max_bytes);
+    return TN_ERR_LIMIT;
+}
+
+static tn_status fetched_slot(frame *f, uint32_t index) {
+    const tn_slot *s = &f->plan->slot.data[index];
+    const tn_graph *g = f->plan->graph;
+    int64_t dims[TN_MAX_RANK];
+    int rank = tn_value_rank(g, s->value);
+    for (int i = 0; i < rank; i++)
+        if (!tn_dim_eval(&g->dims, &f->env, tn_value_dim(g, s->value, i), &dims[i]))
+            return tn_fail(TN_ERR_INTERNAL, "a size of an output is not known when it is placed");
+    TN_TRY(charge(f, (uint64_t)f->size[s->bytes]));
+    tn_tensor *t = tn_tensor_new(f->heap, (tn_dtype)s->dtype, rank, dims);
+    if (!t)
+        return TN_ERR_MEMORY;
+    f->object[index] = (tn_object *)t;
+    f->slot[index] = t->data;
+    return TN_OK;
+}
+
+static tn_status place_slots(frame *f, uint32_t segment) {
+    const tn_plan *p = f->plan;
+    tn_lifetime *life = tn_alloc_array(f->heap, p->slot.len + 1, sizeof *life);
+    uint32_t *which = tn_alloc_array(f->heap, p->slot.len + 1, sizeof *which), n = 0;
+    tn_status status = life && which ? TN_OK : TN_ERR_MEMORY;
+    for (uint32_t i = 0; i < p->slot.len && status == TN_OK; i++) {
+        const tn_slot *s = &p->slot.data[i];
+        if (s->kind != TN_SLOT_ARENA || s->segment != segment)
+            continue;
+        if (f->size[s->bytes] < 0)
+            status = tn_fail(TN_ERR_INPUT, "these input sizes give a tensor of negative size");
+        else if (s->fetched)
+            status = fetched_slot(f, i);
+        else {
+            life[n] = (tn_lifetime){.first = s->first, .last = s->last, .bytes = (size_t)f->size[s->bytes]};
+            which[n++] = i;
+        }
+    }
+    size_t total = 0;
+    if (status == TN_OK)
+        status = tn_planner_place(f->heap, n, life, &total);
+    if (status == TN_OK)
+        status = charge(f, total);
+    if (status == TN_OK) {
+        f->arena[segment] = tn_alloc_aligned(f->heap, total + TN_PLAN_ALIGN, TN_PLAN_ALIGN);
+        status = f->arena[segment] ? TN_OK : TN_ERR_MEMORY;
+    }
+    for (uint32_t i = 0; i < n && status == TN_OK; i++)
+        f->slot[which[i]] = (char *)f->arena[segment] + life[i].offset;
+    tn_free(f->heap, life);
+    tn_free(f->heap, which);
+    return status;
+}
+
+static tn_status bind(frame *f, uint32_t segment) {
+    for (uint32_t i = 0; i < f->plan->bind_read.len; i++)
+        if (f->plan->bind_read.data[i].segment == segment)
+            TN_TRY(read_dims(f, &f->plan->bind_read.data[i]));
+    TN_TRY(evaluate_sizes(f, segment));
+    return place_slots(f, segment);
+}
+
+/* --- host instructions ------------------------------------------------------------------------------------------------------------------ */
+
+/* A place as an object: the host object itself, or a view of the slot. A new reference. */
+static tn_object *place_object(frame *f, uint32_t index) {
+    const tn_plan *p = f->plan;
+    const tn_place *place = &p->place.data[index];
+    const tn_slot *s = &p->slot.data[place->slot];
+    tn_object *object = f->object[place->slot];
+    if (s->value.id == place->value.id && object && object->kind != TN_KIND_TENSOR)
+        return tn_object_retain(object);
+    if (place->object || s->dtype == TN_STRING || tn_dtype_is_subbyte((tn_dtype)s->dtype))
+        return object ? tn_object_retain(object) : s->tensor ? tn_object_retain((tn_object *)s->tensor) : NULL;
+    int64_t dims[TN_MAX_RANK], strides[TN_MAX_RANK], offset = f->size[place->offset];
+    for (int i = 0; i < place->rank; i++) {
+        dims[i] = f->size[place->dim[i]];
+        strides[i] = f->size[place->stride[i]];
+    }
+    const tn_tensor *base = object ? (const tn_tensor *)object : s->tensor;
+    tn_dtype dtype = tn_value_dtype(p->graph, place->value);
+    if (base)
+        return (tn_object *)tn_tensor_view(f->heap, base, dtype, place->rank, dims, strides, offset);
+    char *data = (char *)f->slot[place->slot] + offset * (tn_dtype_bits(dtype) / 8);
+    return (tn_object *)tn_tensor_wrap_strided(dtype, place->rank, dims, strides, data);
+}
+
+/* Gives the result of a host instruction to its slot. */
+static tn_status give(frame *f, uint32_t index, tn_object *object) {
+    const tn_slot *s = &f->plan->slot.data[index];
+    char text[200];
+    if (!object)
+        return tn_fail(TN_ERR_INTERNAL, "a host instruction gave no %s", label(f->plan->graph, s->value, text, sizeof text));
+    if (s->kind == TN_SLOT_ARENA) {
+        tn_tensor *t = (tn_tensor *)object;
+        size_t bytes = (size_t)f->size[s->bytes];
+        if (t->object.kind != TN_KIND_TENSOR || t->dtype != s->dtype || tn_tensor_bytes(t) != bytes)
+            return tn_fail(TN_ERR_INTERNAL, "inferred shape is false: %s", label(f->plan->graph, s->value, text, sizeof text));
+        if (t->data == f->slot[index] || !bytes)
+            return TN_OK;
+        tn_tensor *flat = tn_tensor_contiguous(f->heap, t);
+        if (!flat)
+            return TN_ERR_MEMORY;
+        memcpy(f->slot[index], flat->data, bytes);
+        tn_tensor_destroy(flat);
+        return TN_OK;
+    }
+    tn_object *kept = object->kind == TN_KIND_TENSOR ? (tn_object *)readable((tn_tensor *)object) : tn_object_retain(object);
+    if (!kept)
+        return TN_ERR_MEMORY;
+    tn_object_destroy(f->object[index]);
+    f->object[index] = kept;
+    f->slot[index] = kept->kind == TN_KIND_TENSOR ? ((tn_tensor *)kept)->data : NULL;
+    return TN_OK;
+}
+
+static tn_status prepare_output(frame *f, uint32_t slot, tn_object **out) {
+    const tn_slot *s = &f->plan->slot.data[slot];
+    const tn_graph *g = f->plan->graph;
+    if (s->kind != TN_SLOT_ARENA && (tn_value_rank(g, s->value) < 0 || s->dtype == TN_DTYPE_NONE))
+        return TN_OK;
+    int64_t dims[TN_MAX_RANK];
+    int rank = tn_value_rank(g, s->value);
+    for (int i = 0; i < rank; i++)
+        if (!tn_dim_eval(&g->dims, &f->env, tn_value_dim(g, s->value, i), &dims[i]))
+            return TN_OK; /* only data decides: eval makes it */
+    *out = (tn_object *)(s->kind == TN_SLOT_ARENA ? tn_tensor_wrap((tn_dtype)s->dtype, rank, dims, f->slot[slot])
+                                                  : tn_tensor_new(f->heap, (tn_dtype)s->dtype, rank, dims));
+    return *out ? TN_OK : TN_ERR_MEMORY;
+}
+
+static tn_status run_row(frame *f, const tn_host_call *h, tn_object **in, tn_object **out) {
+    const tn_plan *p = f->plan;
+    const tn_op *op = tn_node_op(p->graph, h->node);
+    if (!(op->traits & (TN_VIEW | TN_CONSTANT | TN_EFFECT)))
+        for (uint32_t i = 0; i < h->output_count; i++)
+            TN_TRY(prepare_output(f, p->slot_list.data[h->outputs + i], &out[i]));
+    tn_eval e = {.graph = p->graph,
+                 .node = h->node,
+                 .inputs = h->input_count,
+                 .outputs = h->output_count,
+                 .in = in,
+                 .out = out,
+                 .heap = f->heap,
+                 .pool = f->options->pool,
+                 .env = &f->env,
+                 .log = f->options->log,
+                 .log_ctx = f->options->log_ctx};
+    return op->eval(&e);
+}
+
+static tn_status run_regions(frame *f, const tn_host_call *h, tn_object **in, tn_object **out) {
+    const tn_plan *p = f->plan;
+    uint32_t n = 0, most = h->input_count + h->outer_count;
+    tn_value *values = tn_alloc_array(f->heap, most + 1u, sizeof *values);
+    tn_object **objects = tn_alloc_array(f->heap, most + 1u, sizeof *objects);
+    tn_status status = values && objects ? TN_OK : TN_ERR_MEMORY;
+    for (uint32_t i = 0; i < h->input_count && status == TN_OK; i++) {
+        tn_value v = tn_node_input(p->graph, h->node, i);
+        bool again = !v.id;
+        for (uint32_t j = 0; j < n; j++)
+            again |= values[j].id == v.id;
+        if (again)
+            continue;
+        values[n] = v;
+        objects[n++] = tn_object_retain(in[i]);
+    }
+    for (uint32_t i = 0; i < h->outer_count && status == TN_OK; i++) {
+        tn_value v = {p->place_list.data[h->outer + 2 * i]};
+        bool again = false;
+        for (uint32_t j = 0; j < n; j++)
+            again |= values[j].id == v.id;
+        if (again)
+            continue;
+        values[n] = v;
+        objects[n] = place_object(f, p->place_list.data[h->outer + 2 * i + 1]);
+        status = objects[n++] ? TN_OK : tn_error_status();
+    }
+    tn_interp_options o = {.heap = f->heap, .pool = f->options->pool, .log = f->options->log, .log_ctx = f->options->log_ctx};
+    if (status == TN_OK)
+        status = tn_interp_run_node(p->graph, &o, h->node, &f->env, n, values, objects, out);
+    for (uint32_t i = 0; i < n; i++)
+        tn_object_destroy(objects[i]);
+    tn_free(f->heap, values);
+    tn_free(f->heap, objects);
+    return status;
+}
+
+static tn_status run_host(frame *f, const tn_host_call *h) {
+    const tn_plan *p = f->plan;
+    tn_object **objects = tn_alloc_array(f->heap, (size_t)h->input_count + h->output_count + 1, sizeof *objects);
+    if (!objects)
+        return TN_ERR_MEMORY;
+    tn_object **in = objects, **out = objects + h->input_count;
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < h->input_count && status == TN_OK; i++) {
+        uint32_t place = p->place_list.data[h->inputs + i];
+        if (place != UINT32_MAX && !(in[i] = place_object(f, place)))
+            status = tn_error_status();
+    }
+    const tn_op *op = tn_node_op(p->graph, h->node);
+    bool plain = op->eval && tn_node_region_count(p->graph, h->node) == 0 && !(op->traits & TN_CALL);
+    if (status == TN_OK)
+        status = plain ? run_row(f, h, in, out) : run_regions(f, h, in, out);
+    for (uint32_t i = 0; i < h->output_count && status == TN_OK; i++)
+        status = give(f, p->slot_list.data[h->outputs + i], out[i]);
+    for (uint32_t i = 0; i < h->input_count + h->output_count; i++)
+        tn_object_destroy(objects[i]);
+    tn_free(f->heap, objects);
+    return status;
+}
+
+/* --- the run -------------------------------------------------------------------------------------------------------------------------------- */
+
+static tn_status run_code(frame *f) {
+    const tn_plan *p = f->plan;
+    for (uint32_t pc = 0; pc < p->code.len; pc++) {
+        const tn_instruction in = p->code.data[pc];
+        switch ((tn_instruction_op)in.op) {
+        case TN_DO_CALL: {
+            const tn_kernel *k = &p->kernel.data[in.a];
+            tn_kernel_args args = {.kernel = k, .slot = f->slot, .size = f->size, .pool = f->options->pool, .heap = f->heap};
+            TN_TRY(k->impl->run(&args));
+            break;
+        }
+        case TN_DO_HOST: TN_TRY(run_host(f, &p->host.data[in.a])); break;
+        case TN_DO_BIND: TN_TRY(bind(f, in.a)); break;
+        case TN_DO_BRANCH:
+        case TN_DO_LOOP: return tn_fail(TN_ERR_INTERNAL, "instruction %u is not of this plan", in.op);
+        case TN_DO_END: return TN_OK;
+        }
+    }
+    return TN_OK;
+}
+
+static tn_status take_output(frame *f, uint32_t index, tn_object **out) {
+    const tn_plan *p = f->plan;
+    const tn_place *place = &p->place.data[p->output_place.data[index]];
+    const tn_slot *s = &p->slot.data[place->slot];
+    /* a tensor of its own, made for this run, is handed over as it is; the first time */
+    tn_object *object = f->object[place->slot];
+    bool whole = object && s->value.id == place->value.id && s->kind != TN_SLOT_INPUT;
+    if (whole && (s->kind == TN_SLOT_ARENA || object->kind != TN_KIND_TENSOR)) {
+        for (uint32_t i = 0; i < index; i++)
+            whole &= p->place.data[p->output_place.data[i]].slot != place->slot;
+        if (whole) {
+            *out = tn_object_retain(object);
+            return TN_OK;
+        }
+    }
+    tn_object *view = place_object(f, p->output_place.data[index]);
+    if (!view)
+        return tn_error_status();
+    if (view->kind != TN_KIND_TENSOR)
+        *out = tn_object_retain(view);
+    else
+        *out = (tn_object *)tn_tensor_copy((tn_tensor *)view);
+    tn_object_destroy(view);
+    return *out ? TN_OK : TN_ERR_MEMORY;
+}
+
+static tn_status run(frame *f, tn_object *const *in, tn_object **out) {
+    const tn_plan *p = f->plan;
+    f->size = tn_alloc_array(f->heap, p->size.len + 1, sizeof *f->size);
+    f->slot = tn_alloc_array(f->heap, p->slot.len + 1, sizeof *f->slot);
+    f->object = tn_alloc_array(f->heap, p->slot.len + 1, sizeof *f->object);
+    f->arena = tn_alloc_array(f->heap, p->segments + 1, sizeof *f->arena);
+    if (!f->size || !f->slot || !f->object || !f->arena || !tn_dim_env_init(&f->env, f->heap, &p->graph->dims))
+        return TN_ERR_MEMORY;
+    for (uint32_t i = 0; i < p->slot.len; i++)
+        if (p->slot.data[i].kind == TN_SLOT_CONSTANT)
+            f->slot[i] = p->slot.data[i].tensor->data;
+    for (uint32_t i = 0; i < p->input_place.len; i++)
+        TN_TRY(take_input(f, i, in[i]));
+    TN_TRY(run_code(f));
+    for (uint32_t i = 0; i < p->output_place.len; i++)
+        TN_TRY(take_output(f, i, &out[i]));
+    return TN_OK;
+}
+
+tn_status tn_execute(const tn_plan *plan, const tn_execute_options *options, tn_object *const *in, tn_object **out) {
+    frame f = {.plan = plan, .options = options, .heap = options->heap};
+    for (uint32_t i = 0; i < plan->output_place.len; i++)
+        out[i] = NULL;
+    tn_status status = run(&f, in, out);
+    for (uint32_t i = 0; i < plan->output_place.len && status != TN_OK; i++) {
+        tn_object_destroy(out[i]);
+        out[i] = NULL;
+    }
+    for (uint32_t i = 0; f.object && i < plan->slot.len; i++)
+        tn_object_destroy(f.object[i]);
+    for (uint32_t i = 0; f.arena && i <= plan->segments; i++)
+        tn_free(f.heap, f.arena[i]);
+    if (options->arena_bytes)
+        *options->arena_bytes = f.bytes;
+    tn_dim_env_free(&f.env);
+    tn_free(f.heap, f.size);
+    tn_free(f.heap, f.slot);
+    tn_free(f.heap, f.object);
+    tn_free(f.heap, f.arena);
+    return status;
+}
