@@ -1,0 +1,53 @@
+/* Models and their compiled forms, from the inside. */
+#ifndef TN_RUNTIME_MODEL_H
+#define TN_RUNTIME_MODEL_H
+
+#include <tenon/session.h>
+
+#include "base/error.h"
+#include "base/pool.h"
+#include "lower/plan.h"
+
+/* How a model is compiled: what plans are told apart by. Text fields are owned by the session. */
+typedef struct tn_compile_key {
+    tn_backend backend;
+    int level;
+    tn_isa isa;
+    const char *disable, *passes, *dump; /* "" for none */
+    const char *dims;                    /* "N=1,T=4" */
+    bool verify;
+    const uint8_t *fed; /* by input of the model: 1 when an input that has a default is fed */
+} tn_compile_key;
+
+/* A graph after the passes and, for the cpu back end, its plan. Shared, immutable. */
+typedef struct tn_compiled {
+    int32_t refs; /* guarded by the model's mutex */
+    char *key;    /* tn_compile_key as text */
+    tn_graph *graph; /* the plan's, when there is one */
+    tn_plan *plan;
+    uint64_t used; /* for eviction */
+} tn_compiled;
+
+#define TN_COMPILED_KEPT 16 /* forms a model keeps that no session holds */
+
+struct tn_model {
+    _Atomic int32_t refs;
+    tn_heap *heap;
+    tn_graph *graph;
+    bool owned;
+    tn_log_callback *log;
+    void *log_user;
+    uint64_t max_ops;
+    tn_mutex *mutex;
+    TN_VEC(tn_compiled *) compiled;
+    uint64_t clock;
+};
+
+/* Runs the passes and, for the cpu back end, lowers: fills graph and plan of `compiled` (compile.c). */
+tn_status tn_compile(tn_model *model, const tn_compile_key *key, tn_compiled *compiled);
+tn_model *tn_model_retain(tn_model *model);
+/* The compiled form for a key, made if it is not there. NULL with the error set. Release it. */
+tn_compiled *tn_model_compile(tn_model *model, const tn_compile_key *key);
+void tn_model_release(tn_model *model, tn_compiled *compiled);
+
+#endif
