@@ -1,0 +1,227 @@
+/* The compiled plan against the interpreter, on graphs built in C: every kind of kernel, views, fusion at -O1 with the bits of -O0,
+   symbolic sizes, host instructions and data-dependent sizes. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+#include <tenon/build.h>
+
+#include "interp/interp.h"
+#include "kernels/kernels.h"
+#include "ops/composite.h"
+#include "runtime/execute.h"
+
+static uint64_t state = 7;
+static uint32_t draw(uint32_t n) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(state >> 33) % n;
+}
+
+static tn_tensor *random_tensor(tn_dtype dtype, int rank, const int64_t *dims) {
+    tn_tensor *t = tn_tensor_create(dtype, rank, dims);
+    for (int64_t i = 0; i < tn_tensor_count(t); i++)
+        tn_tensor_set_f64(t, i, tn_dtype_is_float(dtype) ? (double)draw(2001) / 500 - 2 : dtype == TN_BOOL ? draw(2) : draw(9));
+    return t;
+}
+
+static void inline_composites(tn_graph *g) {
+    for (tn_node n = tn_region_first(g, tn_graph_region(g)), next; n.id; n = next) {
+        next = tn_node_next(g, n);
+        if (tn_node_is_composite(g, n))
+            assert_int_equal(tn_composite_inline(g, n), TN_OK);
+    }
+}
+
+static double tolerance(tn_dtype d) { return d == TN_F16 ? 2e-3 : d == TN_BF16 ? 2e-2 : d == TN_F32 ? 2e-5 : 1e-12; }
+
+static void compare(const tn_object *want, const tn_object *got) {
+    const tn_tensor *a = (const tn_tensor *)want, *b = (const tn_tensor *)got;
+    assert_int_equal(a->dtype, b->dtype);
+    assert_int_equal(a->rank, b->rank);
+    for (int i = 0; i < a->rank; i++)
+        assert_int_equal(a->dims[i], b->dims[i]);
+    for (int64_t i = 0; i < a->count; i++) {
+        double x = tn_tensor_get_f64(a, i), y = tn_tensor_get_f64(b, i);
+        if (isnan(x) && isnan(y))
+            continue;
+        if (!(fabs(x - y) <= tolerance((tn_dtype)a->dtype) * (1 + fabs(x))) && x != y)
+            fail_msg("element %d: reference %g, compiled %g", (int)i, x, y);
+    }
+}
+
+static uint32_t kernels_at[2];
+
+/* Runs g (taken over) on inputs whose free dims are `free_dim`, by the interpreter and by plans at level 0 and 1. */
+static void check(tn_graph *g, int64_t free_dim) {
+    if (tn_graph_check(g) != TN_OK)
+        fail_msg("%s", tn_error_message());
+    inline_composites(g);
+    uint32_t n_in = tn_graph_input_count(g), n_out = tn_graph_output_count(g);
+    tn_object *in[8], *want[8], *got[2][8];
+    tn_value in_values[8], out_values[8];
+    for (uint32_t i = 0; i < n_in; i++) {
+        int64_t dims[8], c;
+        in_values[i] = tn_graph_input(g, i);
+        for (int d = 0; d < tn_value_rank(g, in_values[i]); d++)
+            dims[d] = tn_dim_is_const(g, tn_value_dim(g, in_values[i], d), &c) ? c : free_dim;
+        in[i] = tn_tensor_object(random_tensor(tn_value_dtype(g, in_values[i]), tn_value_rank(g, in_values[i]), dims));
+    }
+    for (uint32_t i = 0; i < n_out; i++)
+        out_values[i] = tn_graph_output(g, i);
+    if (tn_interp_run(g, NULL, n_in, in_values, in, n_out, out_values, want) != TN_OK)
+        fail_msg("%s", tn_error_message());
+    for (int level = 0; level < 2; level++) {
+        tn_graph *copy = tn_graph_clone(g, NULL, NULL);
+        assert_non_null(copy);
+        tn_lower_options o = {.level = level, .isa = TN_ISA_GENERIC, .kernels = tn_kernels()};
+        tn_plan *p = tn_lower(NULL, copy, &o);
+        if (!p)
+            fail_msg("%s", tn_error_message());
+        kernels_at[level] = p->kernel.len;
+        tn_execute_options x = {0};
+        if (tn_execute(p, &x, in, got[level]) != TN_OK)
+            fail_msg("%s", tn_error_message());
+        for (uint32_t i = 0; i < n_out; i++)
+            compare(want[i], got[level][i]);
+        tn_plan_destroy(p);
+    }
+    for (uint32_t i = 0; i < n_out; i++) {
+        assert_true(tn_object_equal(got[0][i], got[1][i])); /* fusion changes no bit */
+        tn_object_destroy(want[i]);
+        tn_object_destroy(got[0][i]);
+        tn_object_destroy(got[1][i]);
+    }
+    for (uint32_t i = 0; i < n_in; i++)
+        tn_object_destroy(in[i]);
+    tn_graph_destroy(g);
+}
+
+static void test_elementwise_fuses(void **s) {
+    (void)s;
+    for (int d = 0; d < 4; d++) {
+        static const tn_dtype dtypes[] = {TN_F32, TN_F64, TN_F16, TN_BF16};
+        tn_graph *g = tn_graph_create();
+        tn_value x = tn_input(g, "x", dtypes[d], TN_SHAPE("N", 37)), b = tn_input(g, "b", dtypes[d], TN_SHAPE(37));
+        tn_set_output(g, "y", tn_exp(g, tn_neg(g, tn_mul(g, tn_add(g, x, b), tn_scalar(g, dtypes[d], 0.5)))));
+        check(g, 300);
+        assert_int_equal(kernels_at[0], 4);
+        assert_int_equal(kernels_at[1], 1);
+    }
+}
+
+static void test_integers_select_cast(void **s) {
+    (void)s;
+    tn_graph *g = tn_graph_create();
+    tn_value x = tn_input(g, "x", TN_I32, TN_SHAPE("N", 5)), y = tn_input(g, "y", TN_I32, TN_SHAPE("N", 5));
+    tn_value c = tn_less(g, x, y), m = tn_select(g, c, tn_mod(g, x, y), tn_sub(g, y, x));
+    tn_set_output(g, "m", m);
+    tn_set_output(g, "f", tn_cast(g, tn_mul(g, m, m), TN_F32));
+    tn_set_output(g, "u", tn_cast(g, tn_cast(g, m, TN_I8), TN_U8));
+    tn_set_output(g, "c", tn_not(g, c));
+    check(g, 7);
+}
+
+static void test_matmul_epilogue(void **s) {
+    (void)s;
+    tn_graph *g = tn_graph_create();
+    tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", 20)), w = tn_input(g, "w", TN_F32, TN_SHAPE(20, 30)), b = tn_input(g, "b", TN_F32, TN_SHAPE(30));
+    tn_set_output(g, "y", tn_relu(g, tn_add(g, tn_matmul(g, x, w), b)));
+    check(g, 9);
+    assert_int_equal(kernels_at[0], 3);
+    assert_int_equal(kernels_at[1], 1);
+    g = tn_graph_create();
+    x = tn_input(g, "x", TN_F64, TN_SHAPE(2, "N", 3, 4));
+    w = tn_input(g, "w", TN_F64, TN_SHAPE("N", 4, 5));
+    tn_set_output(g, "y", tn_matmul(g, x, w));
+    check(g, 3);
+}
+
+static void test_convolutions(void **s) {
+    (void)s;
+    for (int groups = 1; groups <= 4; groups *= 2)
+        for (int64_t stride = 1; stride <= 2; stride++) {
+            tn_graph *g = tn_graph_create();
+            tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", 4, 9, 11)), w = tn_input(g, "w", TN_F32, TN_SHAPE(8, 4 / groups, 3, 2));
+            tn_dim lo[2] = {tn_dim_const(g, 1), tn_dim_const(g, 0)}, hi[2] = {tn_dim_const(g, 2), tn_dim_const(g, 1)};
+            tn_value b = tn_input(g, "b", TN_F32, TN_SHAPE(8, 1, 1));
+            tn_set_output(g, "y", tn_relu(g, tn_add(g, tn_conv(g, x, w, (int64_t[]){stride, 1}, (int64_t[]){1, 2}, NULL, lo, hi, groups), b)));
+            check(g, 2);
+            assert_int_equal(kernels_at[1], 1);
+        }
+}
+
+static void test_movement(void **s) {
+    (void)s;
+    tn_graph *g = tn_graph_create();
+    tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", 4, 6));
+    tn_value t = tn_transpose(g, x, (int[]){2, 0, 1});
+    tn_set_output(g, "t", t);
+    tn_set_output(g, "r", tn_reshape(g, t, TN_SHAPE(-1, 4)));
+    tn_set_output(g, "s", tn_slice_axis(g, x, 2, 1, 3));
+    tn_dim zero = tn_dim_const(g, 0), one = tn_dim_const(g, 1);
+    tn_set_output(g, "p", tn_neg(g, tn_pad(g, x, tn_scalar(g, TN_F32, 7), (tn_dim[]){zero, one, one}, (tn_dim[]){one, zero, one}, "constant")));
+    tn_set_output(g, "c", tn_concat(g, 1, 3, (tn_value[]){x, tn_abs(g, x), tn_slice_axis(g, x, 1, 0, 2)}));
+    tn_set_output(g, "x", x);
+    check(g, 5);
+}
+
+static void test_reductions(void **s) {
+    (void)s;
+    tn_graph *g = tn_graph_create();
+    tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", 5, 700));
+    tn_set_output(g, "all", tn_reduce_sum(g, x, TN_ALL_AXES, false));
+    tn_set_output(g, "last", tn_mul(g, tn_reduce_max(g, x, 1, (int[]){-1}, true), tn_scalar(g, TN_F32, 2)));
+    tn_set_output(g, "first", tn_reduce_mean(g, x, 1, (int[]){0}, false));
+    tn_set_output(g, "soft", tn_softmax(g, x, 1));
+    tn_set_output(g, "pool", tn_window(g, "max", x, (int64_t[]){1, 2, 3}, (int64_t[]){1, 1, 2}, NULL, NULL, NULL));
+    check(g, 3);
+    g = tn_graph_create();
+    x = tn_input(g, "x", TN_I32, TN_SHAPE(2, "N", 4));
+    tn_dim one = tn_dim_const(g, 1), zero = tn_dim_const(g, 0);
+    tn_set_output(g, "m", tn_window(g, "min", x, (int64_t[]){1, 3, 1}, NULL, NULL, (tn_dim[]){zero, one, zero}, (tn_dim[]){zero, one, zero}));
+    tn_set_output(g, "s", tn_reduce_prod(g, x, 1, (int[]){1}, false));
+    check(g, 6);
+}
+
+static void test_empty_and_scalars(void **s) {
+    (void)s;
+    for (int64_t n = 0; n < 2; n++) {
+        tn_graph *g = tn_graph_create();
+        tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", 3)), k = tn_input(g, "k", TN_F32, TN_SCALAR);
+        tn_set_output(g, "y", tn_mul(g, x, k));
+        tn_set_output(g, "s", tn_reduce_sum(g, x, TN_ALL_AXES, false));
+        tn_set_output(g, "m", tn_matmul(g, tn_transpose(g, x, NULL), x));
+        tn_set_output(g, "k2", tn_add(g, k, k));
+        check(g, n);
+    }
+}
+
+static void then_body(void *ctx, tn_graph *g, const tn_value *args, tn_value *results) {
+    (void)args;
+    results[0] = tn_mul(g, *(tn_value *)ctx, tn_scalar(g, TN_F32, 2));
+}
+static void else_body(void *ctx, tn_graph *g, const tn_value *args, tn_value *results) {
+    (void)args;
+    results[0] = tn_slice_axis(g, *(tn_value *)ctx, 0, 0, 1);
+}
+
+static void test_branches_decide_sizes(void **s) {
+    (void)s;
+    tn_graph *g = tn_graph_create();
+    tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE(3, 4)), y;
+    tn_value c = tn_greater(g, tn_reduce_sum(g, x, TN_ALL_AXES, false), tn_scalar(g, TN_F32, 0));
+    assert_int_equal(tn_if(g, c, then_body, else_body, &x, 1, &y), TN_OK);
+    tn_set_output(g, "y", tn_neg(g, tn_exp(g, y)));
+    tn_set_output(g, "n", tn_shape_of(g, y));
+    check(g, 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_elementwise_fuses), cmocka_unit_test(test_integers_select_cast),
+                                       cmocka_unit_test(test_matmul_epilogue),   cmocka_unit_test(test_convolutions),
+                                       cmocka_unit_test(test_movement),          cmocka_unit_test(test_reductions),
+                                       cmocka_unit_test(test_empty_and_scalars), cmocka_unit_test(test_branches_decide_sizes)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
