@@ -25,7 +25,6 @@ static float f32_of_bits(uint32_t bits) {
     return value;
 }
 
-
 /* The magnitude of a finite `value`, rounded to a format of `mantissa` bits whose smallest normal exponent is `least`, as
    the format's code (exponent field above the mantissa field). The code may pass the format's largest. */
 static uint32_t encode_magnitude(double value, int mantissa, int least) {
@@ -81,7 +80,9 @@ uint16_t tn_f64_to_f16(double value) {
     return (uint16_t)(sign | (code < 0x7c00 ? code : 0x7c00));
 }
 
-float tn_bf16_to_f32(uint16_t bits) { return f32_of_bits((uint32_t)bits << 16); }
+float tn_bf16_to_f32(uint16_t bits) {
+    return f32_of_bits((uint32_t)bits << 16);
+}
 
 uint16_t tn_f32_to_bf16(float value) {
     uint32_t bits = bits_of_f32(value);
@@ -101,9 +102,9 @@ uint16_t tn_f64_to_bf16(double value) {
 typedef struct narrow_format {
     uint8_t exponent, mantissa; /* bits of the fields */
     int8_t bias;
-    uint8_t largest; /* code of the largest finite magnitude */
-    uint8_t nan;     /* code that NaN becomes */
-    bool signed_nan; /* NaN keeps its sign (and -0 exists) */
+    uint8_t largest;  /* code of the largest finite magnitude */
+    uint8_t nan;      /* code that NaN becomes */
+    bool signed_nan;  /* NaN keeps its sign (and -0 exists) */
     uint8_t infinity; /* code, or 0: the format has none */
 } narrow_format;
 
@@ -179,7 +180,9 @@ static uint8_t encode_f8(tn_dtype dtype, double value, bool saturate) {
     return (uint8_t)(sign | code);
 }
 
-uint8_t tn_f32_to_f8(tn_dtype dtype, float value, bool saturate) { return encode_f8(dtype, (double)value, saturate); }
+uint8_t tn_f32_to_f8(tn_dtype dtype, float value, bool saturate) {
+    return encode_f8(dtype, (double)value, saturate);
+}
 
 /* Element `index` of a packed array of `bits`-wide elements (2 or 4), first element in the low bits. */
 static uint8_t load_packed(const void *data, int64_t index, int bits) {
@@ -221,11 +224,11 @@ static double odd_f64(int64_t value) {
 }
 
 #define AT(T) ((const uint8_t *)data + (size_t)index * sizeof(T))
-#define LOAD(T)                        \
-    {                                  \
-        T element;                     \
+#define LOAD(T)                                  \
+    {                                            \
+        T element;                               \
         memcpy(&element, AT(T), sizeof element); \
-        return CAST(element);          \
+        return CAST(element);                    \
     }
 
 double tn_load_f64(tn_dtype dtype, const void *data, int64_t index) {
@@ -302,11 +305,11 @@ int64_t tn_load_i64(tn_dtype dtype, const void *data, int64_t index) {
 }
 #undef AT
 
-#define STORE(T, v)                                                             \
-    {                                                                           \
-        T element = (T)(v);                                                     \
+#define STORE(T, v)                                                                    \
+    {                                                                                  \
+        T element = (T)(v);                                                            \
         memcpy((uint8_t *)data + (size_t)index * sizeof(T), &element, sizeof element); \
-        return;                                                                 \
+        return;                                                                        \
     }
 
 static void store_complex(tn_dtype dtype, void *data, int64_t index, double value) {

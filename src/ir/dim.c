@@ -36,7 +36,9 @@ static uint64_t hash_of(const tn_dims *dims, tn_dim_kind kind, int64_t constant,
 }
 
 /* A symbol's key in the set: its name and whether it is fresh. */
-static uint32_t symbol_key(const tn_dim_sym *symbol) { return symbol->name * 2 + symbol->fresh; }
+static uint32_t symbol_key(const tn_dim_sym *symbol) {
+    return symbol->name * 2 + symbol->fresh;
+}
 
 bool tn_dims_copy(tn_dims *to, const tn_dims *from, tn_heap *heap) {
     if (!tn_dims_init(to, heap))
@@ -118,7 +120,7 @@ uint32_t tn_dimw_intern(tn_dim_work *work, tn_dim_kind kind, int64_t constant, c
     if (kind == TN_DIM_MUL && constant != 1) {
         /* args may be those of another expression, which the call below may move */
         size_t from = args >= dims->arg.data && args < dims->arg.data + dims->arg.len ? (size_t)(args - dims->arg.data)
-                                                                                       : SIZE_MAX;
+                                                                                      : SIZE_MAX;
         unit = nargs == 1 ? args[0] : tn_dimw_intern(work, TN_DIM_MUL, 1, args, nargs);
         if (unit == 0)
             return 0;
@@ -126,8 +128,9 @@ uint32_t tn_dimw_intern(tn_dim_work *work, tn_dim_kind kind, int64_t constant, c
             args = dims->arg.data + from;
     }
     uint32_t first = dims->arg.len;
-    size_t inside = args != NULL && args >= dims->arg.data && args < dims->arg.data + first ? (size_t)(args - dims->arg.data)
-                                                                                             : SIZE_MAX;
+    size_t inside = args != NULL && args >= dims->arg.data && args < dims->arg.data + first
+                        ? (size_t)(args - dims->arg.data)
+                        : SIZE_MAX;
     if (nargs > 0 && !tn_vec_reserve(dims->heap, &dims->arg, nargs)) {
         work->why = TN_DIM_MEMORY;
         return 0;
@@ -139,15 +142,22 @@ uint32_t tn_dimw_intern(tn_dim_work *work, tn_dim_kind kind, int64_t constant, c
     if (kind == TN_DIM_MUL && constant == 1)
         unit = dims->expr.len; /* itself */
     id = append(work,
-                (tn_dim_expr){.kind = (uint8_t)kind, .args = first, .nargs = nargs, .constant = constant, .unit = unit,
-                              .size = (uint16_t)size, .depth = (uint16_t)(depth + 1)},
+                (tn_dim_expr){.kind = (uint8_t)kind,
+                              .args = first,
+                              .nargs = nargs,
+                              .constant = constant,
+                              .unit = unit,
+                              .size = (uint16_t)size,
+                              .depth = (uint16_t)(depth + 1)},
                 hash);
     if (id != 0)
         dims->arg.len += nargs;
     return id;
 }
 
-uint32_t tn_dimw_const(tn_dim_work *work, int64_t value) { return tn_dimw_intern(work, TN_DIM_CONST, value, NULL, 0); }
+uint32_t tn_dimw_const(tn_dim_work *work, int64_t value) {
+    return tn_dimw_intern(work, TN_DIM_CONST, value, NULL, 0);
+}
 
 bool tn_dim_name_is_fresh(const char *name, size_t length, uint32_t *number) {
     uint32_t value = 0;
@@ -273,14 +283,30 @@ tn_dim tn_dim_fresh(tn_graph *graph, int64_t low, int64_t high) {
     return finish(graph, &work, id);
 }
 
-tn_dim tn_dim_add(tn_graph *graph, tn_dim a, tn_dim b) { return binary(graph, TN_DIM_ADD, a, b); }
-tn_dim tn_dim_mul(tn_graph *graph, tn_dim a, tn_dim b) { return binary(graph, TN_DIM_MUL, a, b); }
-tn_dim tn_dim_floordiv(tn_graph *graph, tn_dim a, tn_dim b) { return binary(graph, TN_DIM_FLOORDIV, a, b); }
-tn_dim tn_dim_ceildiv(tn_graph *graph, tn_dim a, tn_dim b) { return binary(graph, TN_DIM_CEILDIV, a, b); }
-tn_dim tn_dim_mod(tn_graph *graph, tn_dim a, tn_dim b) { return binary(graph, TN_DIM_MOD, a, b); }
-tn_dim tn_dim_min(tn_graph *graph, tn_dim a, tn_dim b) { return binary(graph, TN_DIM_MIN, a, b); }
-tn_dim tn_dim_max(tn_graph *graph, tn_dim a, tn_dim b) { return binary(graph, TN_DIM_MAX, a, b); }
-tn_dim tn_dim_broadcast(tn_graph *graph, tn_dim a, tn_dim b) { return binary(graph, TN_DIM_BROADCAST, a, b); }
+tn_dim tn_dim_add(tn_graph *graph, tn_dim a, tn_dim b) {
+    return binary(graph, TN_DIM_ADD, a, b);
+}
+tn_dim tn_dim_mul(tn_graph *graph, tn_dim a, tn_dim b) {
+    return binary(graph, TN_DIM_MUL, a, b);
+}
+tn_dim tn_dim_floordiv(tn_graph *graph, tn_dim a, tn_dim b) {
+    return binary(graph, TN_DIM_FLOORDIV, a, b);
+}
+tn_dim tn_dim_ceildiv(tn_graph *graph, tn_dim a, tn_dim b) {
+    return binary(graph, TN_DIM_CEILDIV, a, b);
+}
+tn_dim tn_dim_mod(tn_graph *graph, tn_dim a, tn_dim b) {
+    return binary(graph, TN_DIM_MOD, a, b);
+}
+tn_dim tn_dim_min(tn_graph *graph, tn_dim a, tn_dim b) {
+    return binary(graph, TN_DIM_MIN, a, b);
+}
+tn_dim tn_dim_max(tn_graph *graph, tn_dim a, tn_dim b) {
+    return binary(graph, TN_DIM_MAX, a, b);
+}
+tn_dim tn_dim_broadcast(tn_graph *graph, tn_dim a, tn_dim b) {
+    return binary(graph, TN_DIM_BROADCAST, a, b);
+}
 
 tn_dim tn_dim_sub(tn_graph *graph, tn_dim a, tn_dim b) {
     if (graph == NULL)
@@ -293,7 +319,8 @@ tn_dim tn_dim_sub(tn_graph *graph, tn_dim a, tn_dim b) {
 
 tn_status tn_dim_set_bounds(tn_graph *graph, tn_dim symbol, int64_t low, int64_t high) {
     tn_dims *dims = graph != NULL ? tn_graph_dims(graph) : NULL;
-    if (dims == NULL || symbol.id == 0 || symbol.id >= dims->expr.len || tn_dim_at(dims, symbol.id)->kind != TN_DIM_SYMBOL)
+    if (dims == NULL || symbol.id == 0 || symbol.id >= dims->expr.len ||
+        tn_dim_at(dims, symbol.id)->kind != TN_DIM_SYMBOL)
         return tn_fail(TN_ERR_USAGE, "bounds can be set of a symbol only");
     tn_dim_sym *s = &dims->symbol.data[tn_dim_at(dims, symbol.id)->symbol];
     low = low > s->low ? low : s->low;

@@ -32,7 +32,7 @@ typedef struct tn_dim_sym {
     uint32_t name; /* in tn_dims.strings */
     uint32_t expr; /* id of its SYMBOL expression */
     int64_t low, high;
-    bool fresh;    /* fresh symbols are u1, u2, ...: a name space of their own */
+    bool fresh; /* fresh symbols are u1, u2, ...: a name space of their own */
 } tn_dim_sym;
 
 /* All expressions of one graph. Expression ids start at 1. */

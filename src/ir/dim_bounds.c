@@ -6,14 +6,26 @@
 typedef __int128 wide;
 #define INFINITE ((wide)1 << 100)
 
-static wide low_end(tn_interval x) { return x.low == INT64_MIN ? -INFINITE : x.low; }
-static wide high_end(tn_interval x) { return x.high == INT64_MAX ? INFINITE : x.high; }
-static wide smaller(wide a, wide b) { return a < b ? a : b; }
-static wide larger(wide a, wide b) { return a > b ? a : b; }
+static wide low_end(tn_interval x) {
+    return x.low == INT64_MIN ? -INFINITE : x.low;
+}
+static wide high_end(tn_interval x) {
+    return x.high == INT64_MAX ? INFINITE : x.high;
+}
+static wide smaller(wide a, wide b) {
+    return a < b ? a : b;
+}
+static wide larger(wide a, wide b) {
+    return a > b ? a : b;
+}
 
 /* Cutting an endpoint to 64 bits only widens: below INT64_MIN is open, above INT64_MAX is open. */
-static int64_t cut(wide x) { return x < INT64_MIN ? INT64_MIN : x > INT64_MAX ? INT64_MAX : (int64_t)x; }
-static tn_interval interval_of(wide low, wide high) { return (tn_interval){cut(low), cut(high)}; }
+static int64_t cut(wide x) {
+    return x < INT64_MIN ? INT64_MIN : x > INT64_MAX ? INT64_MAX : (int64_t)x;
+}
+static tn_interval interval_of(wide low, wide high) {
+    return (tn_interval){cut(low), cut(high)};
+}
 static const tn_interval everything = {INT64_MIN, INT64_MAX};
 
 static wide end_product(wide a, wide b) {
@@ -71,7 +83,9 @@ static tn_interval interval_mod(tn_interval a, tn_interval b) {
     return low > high ? everything : interval_of(low, high);
 }
 
-static tn_interval negated(tn_interval x) { return interval_of(-high_end(x), -low_end(x)); }
+static tn_interval negated(tn_interval x) {
+    return interval_of(-high_end(x), -low_end(x));
+}
 
 /* coefficient * product of sorted atoms; even powers are not negative. */
 static tn_interval product_interval(const tn_dims *dims, int64_t coef, const uint32_t *atoms, uint32_t count) {
@@ -132,9 +146,7 @@ tn_interval tn_dim_interval(const tn_dims *dims, uint32_t id) {
             low = larger(low, low_end(x));
             high = larger(high, high_end(x));
             break;
-        default: /* broadcast: one of the operands */
-            low = smaller(low, low_end(x));
-            high = larger(high, high_end(x));
+        default: /* broadcast: one of the operands */ low = smaller(low, low_end(x)); high = larger(high, high_end(x));
         }
     }
     if (e->kind == TN_DIM_ADD) {

@@ -181,7 +181,9 @@ static bool reduce(tn_dim_work *work, uint32_t a, uint32_t b, tn_poly *quotient,
                     *bottom = *top == 0 ? 0 : tn_dimw_from_poly(work, &divisor);
                 } else {
                     *top = tn_dimw_divide_exact(work, *top, *factor);
-                    *bottom = *top == 0 ? 0 : b == *factor ? tn_dimw_const(work, 1) : tn_dimw_divide_exact(work, b, *factor);
+                    *bottom = *top == 0      ? 0
+                              : b == *factor ? tn_dimw_const(work, 1)
+                                             : tn_dimw_divide_exact(work, b, *factor);
                 }
                 ok = *top != 0 && *bottom != 0;
             } else {
@@ -235,7 +237,8 @@ static uint32_t floordiv_general(tn_dim_work *work, uint32_t a, uint32_t b) {
         if (top == 0)
             id = tn_dimw_from_poly(work, &quotient);
         else
-            id = plus(work, &quotient, factor != 0 ? tn_dimw_floordiv(work, top, bottom) : plain_floordiv(work, top, bottom));
+            id = plus(work, &quotient,
+                      factor != 0 ? tn_dimw_floordiv(work, top, bottom) : plain_floordiv(work, top, bottom));
     }
     tn_poly_free(dims, &quotient);
     if (id == 0 && work->why != TN_DIM_MEMORY) {
@@ -363,7 +366,8 @@ static uint32_t mod_by_const(tn_dim_work *work, tn_poly *a, int64_t c) {
     const tn_dim_expr *inner = tn_dim_at(dims, a->terms.data[0].mono);
     int64_t period;
     if (b != 0 && kept == 1 && a->terms.data[0].coef == 1 && inner->kind == TN_DIM_MOD &&
-        const_of(dims, tn_dim_args(dims, inner)[1], &period) && period % c == 0) { /* mod(mod(x, n*c) + k, c) = mod(x + k, c) */
+        const_of(dims, tn_dim_args(dims, inner)[1], &period) &&
+        period % c == 0) { /* mod(mod(x, n*c) + k, c) = mod(x + k, c) */
         const tn_poly constant = {.constant = a->constant};
         uint32_t id = plus(work, &constant, tn_dim_args(dims, inner)[0]);
         id = id == 0 ? 0 : tn_dimw_mod(work, id, b);

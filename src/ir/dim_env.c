@@ -27,7 +27,9 @@ void tn_dim_env_free(tn_dim_env *env) {
     memset(env, 0, sizeof *env);
 }
 
-static bool add_wide(wide a, wide b, wide *out) { return !__builtin_add_overflow(a, b, out); }
+static bool add_wide(wide a, wide b, wide *out) {
+    return !__builtin_add_overflow(a, b, out);
+}
 
 static bool mul_wide(wide a, wide b, wide *out) {
     if (a >= INT64_MIN && a <= INT64_MAX && b >= INT64_MIN && b <= INT64_MAX) {
@@ -125,7 +127,8 @@ static void note_unbound(void *ctx, uint32_t symbol) {
 }
 
 /* coefficient * symbol + rest, with all other symbols bound. False when the symbol is not there linearly, or no value. */
-static bool linear_form(const tn_dims *dims, const tn_dim_env *env, uint32_t id, uint32_t symbol, wide *coef, wide *rest) {
+static bool linear_form(const tn_dims *dims, const tn_dim_env *env, uint32_t id, uint32_t symbol, wide *coef,
+                        wide *rest) {
     const tn_dim_expr *e = tn_dim_at(dims, id);
     const uint32_t *args = tn_dim_args(dims, e);
     *coef = 0;
@@ -141,7 +144,8 @@ static bool linear_form(const tn_dims *dims, const tn_dim_env *env, uint32_t id,
     case TN_DIM_ADD:
         *rest = e->constant;
         for (uint32_t i = 0; i < e->nargs; i++)
-            if (!linear_form(dims, env, args[i], symbol, &c, &r) || !add_wide(*coef, c, coef) || !add_wide(*rest, r, rest))
+            if (!linear_form(dims, env, args[i], symbol, &c, &r) || !add_wide(*coef, c, coef) ||
+                !add_wide(*rest, r, rest))
                 return false;
         return true;
     case TN_DIM_MUL: {
@@ -160,7 +164,8 @@ static bool linear_form(const tn_dims *dims, const tn_dim_env *env, uint32_t id,
             *rest = product;
             return true;
         }
-        return linear_form(dims, env, args[at], symbol, &c, &r) && mul_wide(product, c, coef) && mul_wide(product, r, rest);
+        return linear_form(dims, env, args[at], symbol, &c, &r) && mul_wide(product, c, coef) &&
+               mul_wide(product, r, rest);
     }
     default: break;
     }
@@ -215,7 +220,8 @@ static uint32_t rewrite_sum(rewriting *r, uint32_t id) {
     bool ok = true;
     for (uint32_t i = 0; i < tn_dim_at(dims, id)->nargs && ok; i++) {
         uint32_t term = rewrite(r, tn_dim_args(dims, tn_dim_at(dims, id))[i]);
-        ok = term != 0 && tn_poly_of(dims, term, &part, &r->work.why) && tn_poly_add(dims, &sum, &part, 1, &r->work.why);
+        ok =
+            term != 0 && tn_poly_of(dims, term, &part, &r->work.why) && tn_poly_add(dims, &sum, &part, 1, &r->work.why);
         tn_poly_free(dims, &part);
     }
     uint32_t result = ok ? tn_dimw_from_poly(&r->work, &sum) : 0;

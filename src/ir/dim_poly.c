@@ -173,7 +173,9 @@ uint32_t tn_dimw_scale(tn_dim_work *work, uint32_t a, int64_t scale) {
     return zero == 0 ? 0 : tn_dimw_add(work, zero, a, scale);
 }
 
-static bool is_sum(const tn_dims *dims, uint32_t id) { return tn_dim_at(dims, id)->kind == TN_DIM_ADD; }
+static bool is_sum(const tn_dims *dims, uint32_t id) {
+    return tn_dim_at(dims, id)->kind == TN_DIM_ADD;
+}
 
 /* Whether a sum that was not multiplied out is among a monomial's atoms. */
 static bool holds_sum(const tn_dims *dims, uint32_t mono) {
@@ -203,7 +205,9 @@ static uint32_t mono_product(tn_dim_work *work, uint32_t a, uint32_t b) {
     return id;
 }
 
-static uint32_t term_count(const tn_poly *poly) { return poly->terms.len + (poly->constant != 0); }
+static uint32_t term_count(const tn_poly *poly) {
+    return poly->terms.len + (poly->constant != 0);
+}
 
 /* to += coef * (a's term i) * (b's term j), the constants being term number `len`. */
 static bool add_product(tn_dim_work *work, tn_poly *to, const tn_poly *a, uint32_t i, const tn_poly *b, uint32_t j) {

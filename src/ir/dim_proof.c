@@ -8,17 +8,18 @@
 static bool nonneg(const tn_dims *dims, const tn_poly *poly, int depth, int *steps);
 
 /* scale * (poly without term i) + coef * (polynomial of `by`) + offset >= 0, with coef term i's. */
-static bool nonneg_with(const tn_dims *dims, const tn_poly *poly, uint32_t i, int64_t scale, uint32_t by, int64_t offset,
-                        int depth, int *steps) {
+static bool nonneg_with(const tn_dims *dims, const tn_poly *poly, uint32_t i, int64_t scale, uint32_t by,
+                        int64_t offset, int depth, int *steps) {
     tn_poly changed = {0}, part = {0};
     tn_poly_term term = poly->terms.data[i];
     tn_dim_why why;
     const tn_poly constant = {.constant = offset};
     int64_t cancel;
-    bool ok = !__builtin_mul_overflow(term.coef, scale, &cancel) && !__builtin_sub_overflow((int64_t)0, cancel, &cancel) &&
-              tn_poly_add(dims, &changed, poly, scale, &why) && tn_poly_add_term(dims, &changed, term.mono, cancel, &why) &&
-              tn_poly_of(dims, by, &part, &why) && tn_poly_add(dims, &changed, &part, term.coef, &why) &&
-              tn_poly_add(dims, &changed, &constant, 1, &why) && nonneg(dims, &changed, depth - 1, steps);
+    bool ok = !__builtin_mul_overflow(term.coef, scale, &cancel) &&
+              !__builtin_sub_overflow((int64_t)0, cancel, &cancel) && tn_poly_add(dims, &changed, poly, scale, &why) &&
+              tn_poly_add_term(dims, &changed, term.mono, cancel, &why) && tn_poly_of(dims, by, &part, &why) &&
+              tn_poly_add(dims, &changed, &part, term.coef, &why) && tn_poly_add(dims, &changed, &constant, 1, &why) &&
+              nonneg(dims, &changed, depth - 1, steps);
     tn_poly_free(dims, &changed);
     tn_poly_free(dims, &part);
     return ok;
@@ -75,8 +76,9 @@ static bool by_factor(const tn_dims *dims, const tn_poly *poly, uint32_t i, int 
             continue;
         tn_poly changed = {0};
         tn_dim_why why;
-        bool ok = tn_poly_add(dims, &changed, poly, 1, &why) && tn_poly_add_term(dims, &changed, positive.mono, loss, &why) &&
-                  tn_poly_add_term(dims, &changed, negative.mono, gain, &why) && nonneg(dims, &changed, depth - 1, steps);
+        bool ok =
+            tn_poly_add(dims, &changed, poly, 1, &why) && tn_poly_add_term(dims, &changed, positive.mono, loss, &why) &&
+            tn_poly_add_term(dims, &changed, negative.mono, gain, &why) && nonneg(dims, &changed, depth - 1, steps);
         tn_poly_free(dims, &changed);
         if (ok)
             return true;

@@ -13,8 +13,12 @@ static const struct {
     tn_dim_kind kind;
     bool many; /* two operands or more, in any order */
 } functions[] = {
-    {"floordiv", TN_DIM_FLOORDIV, false}, {"ceildiv", TN_DIM_CEILDIV, false}, {"mod", TN_DIM_MOD, false},
-    {"min", TN_DIM_MIN, true},            {"max", TN_DIM_MAX, true},          {"broadcast", TN_DIM_BROADCAST, true},
+    {"floordiv", TN_DIM_FLOORDIV, false},
+    {"ceildiv", TN_DIM_CEILDIV, false},
+    {"mod", TN_DIM_MOD, false},
+    {"min", TN_DIM_MIN, true},
+    {"max", TN_DIM_MAX, true},
+    {"broadcast", TN_DIM_BROADCAST, true},
 };
 #define FUNCTIONS ((int)(sizeof functions / sizeof functions[0]))
 
@@ -25,8 +29,12 @@ static int function_named(const char *name, size_t length) {
     return -1;
 }
 
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_letter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
 
 /* --- printing --- */
 
@@ -82,7 +90,9 @@ static printed *print_parts(const tn_dims *dims, const uint32_t *ids, uint32_t c
         const tn_dim_expr *e = tn_dim_at(dims, ids[i]);
         uint32_t id = of_sum && e->kind == TN_DIM_MUL ? e->unit : ids[i];
         parts[i].coef = of_sum && e->kind == TN_DIM_MUL ? e->constant : 1;
-        parts[i].rank = e->kind == TN_DIM_CONST ? 0 : !of_sum && e->kind == TN_DIM_ADD ? 2 + e->nargs + (e->constant != 0) : 1;
+        parts[i].rank = e->kind == TN_DIM_CONST            ? 0
+                        : !of_sum && e->kind == TN_DIM_ADD ? 2 + e->nargs + (e->constant != 0)
+                                                           : 1;
         tn_text_init(&parts[i].text, dims->heap);
         print(dims, id, &parts[i].text);
         if (parts[i].text.failed)
@@ -97,7 +107,9 @@ static printed *print_parts(const tn_dims *dims, const uint32_t *ids, uint32_t c
     return parts;
 }
 
-static uint64_t magnitude_of(int64_t x) { return x < 0 ? 0 - (uint64_t)x : (uint64_t)x; }
+static uint64_t magnitude_of(int64_t x) {
+    return x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
+}
 
 /* coef * mono, with the sign as an operator between terms. The coefficient stands first, but last after sums in
    parentheses: it would be multiplied into the first. */

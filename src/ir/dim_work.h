@@ -38,8 +38,12 @@ typedef struct tn_interval {
 static inline bool tn_interval_is_point(tn_interval x) {
     return x.low == x.high && x.low != INT64_MIN && x.low != INT64_MAX;
 }
-static inline const tn_dim_expr *tn_dim_at(const tn_dims *dims, uint32_t id) { return &dims->expr.data[id]; }
-static inline const uint32_t *tn_dim_args(const tn_dims *dims, const tn_dim_expr *e) { return dims->arg.data + e->args; }
+static inline const tn_dim_expr *tn_dim_at(const tn_dims *dims, uint32_t id) {
+    return &dims->expr.data[id];
+}
+static inline const uint32_t *tn_dim_args(const tn_dims *dims, const tn_dim_expr *e) {
+    return dims->arg.data + e->args;
+}
 static inline int64_t tn_floordiv_i64(int64_t a, int64_t b) { /* b > 0 */
     return a / b - (a % b < 0);
 }

@@ -45,9 +45,13 @@ static const dtype_row *row_of(tn_dtype dtype) {
     return (unsigned)dtype < TN_DTYPE_COUNT ? &rows[dtype] : &rows[TN_DTYPE_NONE];
 }
 
-const char *tn_dtype_name(tn_dtype dtype) { return row_of(dtype)->name; }
+const char *tn_dtype_name(tn_dtype dtype) {
+    return row_of(dtype)->name;
+}
 
-const char *tn_dtype_onnx_name(tn_dtype dtype) { return row_of(dtype)->onnx_name; }
+const char *tn_dtype_onnx_name(tn_dtype dtype) {
+    return row_of(dtype)->onnx_name;
+}
 
 tn_dtype tn_dtype_from_name(const char *name) {
     if (name == NULL)
@@ -58,18 +62,26 @@ tn_dtype tn_dtype_from_name(const char *name) {
     return TN_DTYPE_NONE;
 }
 
-int tn_dtype_bits(tn_dtype dtype) { return row_of(dtype)->bits; }
+int tn_dtype_bits(tn_dtype dtype) {
+    return row_of(dtype)->bits;
+}
 
-bool tn_dtype_is_float(tn_dtype dtype) { return row_of(dtype)->class == CLASS_FLOAT; }
+bool tn_dtype_is_float(tn_dtype dtype) {
+    return row_of(dtype)->class == CLASS_FLOAT;
+}
 
 bool tn_dtype_is_int(tn_dtype dtype) {
     uint8_t class = row_of(dtype)->class;
     return class == CLASS_SIGNED || class == CLASS_UNSIGNED;
 }
 
-bool tn_dtype_is_signed(tn_dtype dtype) { return row_of(dtype)->class == CLASS_SIGNED; }
+bool tn_dtype_is_signed(tn_dtype dtype) {
+    return row_of(dtype)->class == CLASS_SIGNED;
+}
 
-bool tn_dtype_is_complex(tn_dtype dtype) { return row_of(dtype)->class == CLASS_COMPLEX; }
+bool tn_dtype_is_complex(tn_dtype dtype) {
+    return row_of(dtype)->class == CLASS_COMPLEX;
+}
 
 bool tn_dtype_is_subbyte(tn_dtype dtype) {
     uint16_t bits = row_of(dtype)->bits;

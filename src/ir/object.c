@@ -12,7 +12,9 @@ typedef struct container {
     tn_object *items[];
 } container;
 
-tn_kind tn_object_kind(const tn_object *object) { return (tn_kind)object->kind; }
+tn_kind tn_object_kind(const tn_object *object) {
+    return (tn_kind)object->kind;
+}
 
 tn_object *tn_object_retain(tn_object *object) {
     if (object != NULL)
@@ -39,7 +41,9 @@ void tn_object_destroy(tn_object *object) {
     } while (object != NULL);
 }
 
-tn_object *tn_tensor_object(tn_tensor *tensor) { return (tn_object *)tensor; }
+tn_object *tn_tensor_object(tn_tensor *tensor) {
+    return (tn_object *)tensor;
+}
 
 tn_tensor *tn_object_tensor(tn_object *object) {
     return object != NULL && object->kind == TN_KIND_TENSOR ? (tn_tensor *)object : NULL;

@@ -234,13 +234,27 @@ void tn_tensor_destroy(tn_tensor *tensor) {
     tn_free(tensor->object.heap, tensor);
 }
 
-tn_dtype tn_tensor_dtype(const tn_tensor *tensor) { return (tn_dtype)tensor->dtype; }
-int tn_tensor_rank(const tn_tensor *tensor) { return tensor->rank; }
-const int64_t *tn_tensor_dims(const tn_tensor *tensor) { return tensor->dims; }
-const int64_t *tn_tensor_strides(const tn_tensor *tensor) { return tensor->strides; }
-int64_t tn_tensor_count(const tn_tensor *tensor) { return tensor->count; }
-void *tn_tensor_data(const tn_tensor *tensor) { return tensor->data; }
-bool tn_tensor_is_contiguous(const tn_tensor *tensor) { return tensor->contiguous; }
+tn_dtype tn_tensor_dtype(const tn_tensor *tensor) {
+    return (tn_dtype)tensor->dtype;
+}
+int tn_tensor_rank(const tn_tensor *tensor) {
+    return tensor->rank;
+}
+const int64_t *tn_tensor_dims(const tn_tensor *tensor) {
+    return tensor->dims;
+}
+const int64_t *tn_tensor_strides(const tn_tensor *tensor) {
+    return tensor->strides;
+}
+int64_t tn_tensor_count(const tn_tensor *tensor) {
+    return tensor->count;
+}
+void *tn_tensor_data(const tn_tensor *tensor) {
+    return tensor->data;
+}
+bool tn_tensor_is_contiguous(const tn_tensor *tensor) {
+    return tensor->contiguous;
+}
 
 size_t tn_tensor_bytes(const tn_tensor *tensor) {
     size_t bits = (size_t)tn_dtype_bits((tn_dtype)tensor->dtype), count = (size_t)tensor->count;
@@ -269,7 +283,8 @@ static bool element_offset(const tn_tensor *tensor, int64_t index, int64_t *offs
 
 double tn_tensor_get_f64(const tn_tensor *tensor, int64_t index) {
     int64_t offset;
-    return element_offset(tensor, index, &offset) ? tn_load_f64((tn_dtype)tensor->dtype, tensor->data, offset) : (double)NAN;
+    return element_offset(tensor, index, &offset) ? tn_load_f64((tn_dtype)tensor->dtype, tensor->data, offset)
+                                                  : (double)NAN;
 }
 
 int64_t tn_tensor_get_i64(const tn_tensor *tensor, int64_t index) {
@@ -337,10 +352,10 @@ tn_status tn_tensor_set_string(tn_tensor *tensor, int64_t index, const char *dat
     return replace_string(tensor->storage, tensor->data, offset, (tn_string){data, length});
 }
 
-#define COPY_ROW(T)                                                                         \
+#define COPY_ROW(T)                                                                                       \
     static void copy_row_##T(int64_t n, char *to, int64_t to_step, const char *from, int64_t from_step) { \
-        for (int64_t i = 0; i < n; i++)                                                     \
-            memcpy(to + i * to_step, from + i * from_step, sizeof(T));                      \
+        for (int64_t i = 0; i < n; i++)                                                                   \
+            memcpy(to + i * to_step, from + i * from_step, sizeof(T));                                    \
     }
 typedef struct bytes16 {
     uint64_t half[2];
@@ -411,7 +426,9 @@ static tn_tensor *copy_in(tn_heap *heap, const tn_tensor *tensor) {
     return copy;
 }
 
-tn_tensor *tn_tensor_copy(const tn_tensor *tensor) { return copy_in(tensor->object.heap, tensor); }
+tn_tensor *tn_tensor_copy(const tn_tensor *tensor) {
+    return copy_in(tensor->object.heap, tensor);
+}
 
 tn_tensor *tn_tensor_contiguous(tn_heap *heap, tn_tensor *tensor) {
     return tensor->contiguous ? tn_tensor_retain(tensor) : copy_in(heap, tensor);
@@ -427,7 +444,8 @@ const char *tn_tensor_describe(const tn_tensor *tensor, char *text, size_t size)
     } else {
         used = (size_t)snprintf(whole, sizeof whole, "%s[", tn_dtype_name((tn_dtype)tensor->dtype));
         for (int i = 0; i < tensor->rank; i++)
-            used += (size_t)snprintf(whole + used, sizeof whole - used, "%s%" PRId64, i > 0 ? "," : "", tensor->dims[i]);
+            used +=
+                (size_t)snprintf(whole + used, sizeof whole - used, "%s%" PRId64, i > 0 ? "," : "", tensor->dims[i]);
         snprintf(whole + used, sizeof whole - used, "]");
     }
     used = strlen(whole);

@@ -40,7 +40,8 @@ struct tn_tensor {
 };
 
 /* A tensor over bytes inside a mapping (retained). Contiguous. */
-tn_tensor *tn_tensor_mapped(tn_heap *heap, tn_dtype dtype, int rank, const int64_t *dims, tn_mapping *mapping, const void *data);
+tn_tensor *tn_tensor_mapped(tn_heap *heap, tn_dtype dtype, int rank, const int64_t *dims, tn_mapping *mapping,
+                            const void *data);
 /* Uninitialised contiguous tensor, 64-byte aligned (strings are zeroed). */
 tn_tensor *tn_tensor_new(tn_heap *heap, tn_dtype dtype, int rank, const int64_t *dims);
 /* A view of `base` (its storage is retained; a borrowed base must outlive it): any dims and strides, `offset` in elements
@@ -61,9 +62,9 @@ const char *tn_tensor_describe(const tn_tensor *tensor, char *text, size_t size)
 bool tn_object_equal(const tn_object *a, const tn_object *b);
 
 /* dtype traits */
-bool tn_dtype_is_float(tn_dtype dtype);   /* f64 f32 f16 bf16 f8* f4 */
-bool tn_dtype_is_int(tn_dtype dtype);     /* signed or unsigned integer, sub-byte included, not bool */
-bool tn_dtype_is_signed(tn_dtype dtype);  /* signed integer */
+bool tn_dtype_is_float(tn_dtype dtype);  /* f64 f32 f16 bf16 f8* f4 */
+bool tn_dtype_is_int(tn_dtype dtype);    /* signed or unsigned integer, sub-byte included, not bool */
+bool tn_dtype_is_signed(tn_dtype dtype); /* signed integer */
 bool tn_dtype_is_complex(tn_dtype dtype);
 bool tn_dtype_is_subbyte(tn_dtype dtype); /* fewer than 8 bits */
 /* Inclusive range of an integer dtype. */
@@ -102,7 +103,7 @@ typedef void tn_walk_row(void *ctx, int64_t n, void *const *data, const int64_t 
 void tn_walk(int rank, const int64_t *dims, int operands, const tn_walk_operand *operand, tn_walk_row *row, void *ctx);
 /* The number of rows of that walk, and rows [begin, end) only (for splitting over threads). */
 int64_t tn_walk_rows(int rank, const int64_t *dims, int operands, const tn_walk_operand *operand);
-void tn_walk_range(int rank, const int64_t *dims, int operands, const tn_walk_operand *operand, int64_t begin, int64_t end,
-                   tn_walk_row *row, void *ctx);
+void tn_walk_range(int rank, const int64_t *dims, int operands, const tn_walk_operand *operand, int64_t begin,
+                   int64_t end, tn_walk_row *row, void *ctx);
 
 #endif

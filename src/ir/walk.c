@@ -13,7 +13,8 @@ typedef struct walk_plan {
 
 /* Whether dimension `outer` of all operands continues where the dimension of size `inner_dim` and the last strides of
    the plan ends, so that the two are one. */
-static bool merges(const walk_plan *plan, int at, int64_t inner_dim, int operands, const tn_walk_operand *operand, int inner) {
+static bool merges(const walk_plan *plan, int at, int64_t inner_dim, int operands, const tn_walk_operand *operand,
+                   int inner) {
     for (int k = 0; k < operands; k++) {
         int64_t reach;
         if (__builtin_mul_overflow(operand[k].strides[inner], inner_dim, &reach) || reach != plan->strides[k][at])
@@ -88,8 +89,8 @@ static void run_rows(const walk_plan *plan, int operands, const tn_walk_operand 
     }
 }
 
-void tn_walk_range(int rank, const int64_t *dims, int operands, const tn_walk_operand *operand, int64_t begin, int64_t end,
-                   tn_walk_row *row, void *ctx) {
+void tn_walk_range(int rank, const int64_t *dims, int operands, const tn_walk_operand *operand, int64_t begin,
+                   int64_t end, tn_walk_row *row, void *ctx) {
     walk_plan plan;
     plan_walk(&plan, rank, dims, operands, operand);
     if (begin < 0)

@@ -160,7 +160,8 @@ static const small_format small_formats[] = {
 
 static void check_small(const small_format *f, float value) {
     unsigned sign_bit = 1u << (f->exponent + f->mantissa), sign = signbit(value) ? sign_bit : 0;
-    unsigned code = isinf(value) ? f->largest + 1 : nearest_code((double)value, f->largest, f->exponent, f->mantissa, f->bias);
+    unsigned code =
+        isinf(value) ? f->largest + 1 : nearest_code((double)value, f->largest, f->exponent, f->mantissa, f->bias);
     for (int saturate = 0; saturate < 2; saturate++) {
         unsigned got = tn_f32_to_f8(f->dtype, value, saturate != 0);
         if (code > f->largest && !saturate && f->dtype != TN_F4E2M1) {

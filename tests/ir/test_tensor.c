@@ -83,7 +83,7 @@ static void test_create(void **state) {
 static void test_extent(void **state) {
     (void)state;
     size_t bytes;
-#define EXTENT(wanted, ...)                                  \
+#define EXTENT(wanted, ...)                                         \
     assert_int_equal(tn_tensor_extent(__VA_ARGS__, &bytes), TN_OK); \
     assert_int_equal(bytes, wanted)
     EXTENT(84, TN_F32, 2, DIMS(4, 3), DIMS(6, 1));
@@ -98,7 +98,8 @@ static void test_extent(void **state) {
     EXTENT(2, TN_U2, 1, DIMS(5), NULL);
     assert_int_equal(tn_tensor_extent(TN_F32, 1, DIMS(2), DIMS(INT64_MIN), &bytes), TN_ERR_LIMIT);
     assert_int_equal(tn_tensor_extent(TN_F32, 2, DIMS(3, INT64_MAX), DIMS(INT64_MAX, INT64_MAX), &bytes), TN_ERR_LIMIT);
-    assert_int_equal(tn_tensor_extent(TN_F32, 2, DIMS(1 << 30, 1 << 30), DIMS((int64_t)1 << 40, 1), &bytes), TN_ERR_LIMIT);
+    assert_int_equal(tn_tensor_extent(TN_F32, 2, DIMS(1 << 30, 1 << 30), DIMS((int64_t)1 << 40, 1), &bytes),
+                     TN_ERR_LIMIT);
     assert_int_equal(tn_tensor_extent(TN_F32, 1, DIMS(-2), NULL, &bytes), TN_ERR_LIMIT);
     assert_int_equal(tn_tensor_extent(TN_F32, 33, DIMS(2), NULL, &bytes), TN_ERR_LIMIT);
     assert_int_equal(tn_tensor_extent(TN_DTYPE_NONE, 1, DIMS(2), NULL, &bytes), TN_ERR_USAGE);

@@ -32,8 +32,7 @@ static void record(void *ctx, int64_t n, void *const *data, const int64_t *strid
     v->rows++;
     for (int64_t i = 0; i < n; i++, v->elements++)
         for (int k = 0; k < v->operands; k++)
-            v->seen[k][v->elements] =
-                (char *)data[k] - v->base[k] + i * strides[k] * (int64_t)v->operand[k].element;
+            v->seen[k][v->elements] = (char *)data[k] - v->base[k] + i * strides[k] * (int64_t)v->operand[k].element;
 }
 
 static char arena[4096];
