@@ -530,7 +530,7 @@ static void test_oracle(void **state) {
     seed = given != NULL ? strtoull(given, NULL, 10) : 88172645463325252u;
     printf("seed %" PRIu64 "\n", seed);
     const char *rounds = getenv("TENON_TEST_ROUNDS");
-    for (int round = rounds != NULL ? atoi(rounds) : 150; round > 0; round--) {
+    for (int round = rounds != NULL ? atoi(rounds) : 100; round > 0; round--) {
         extremes = round % 4 == 0;
         one_round();
         teardown(NULL);
