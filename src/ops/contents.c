@@ -39,27 +39,24 @@ static bool known_at_least(const tn_graph *graph, tn_dim dim, int64_t least) {
     return low >= least;
 }
 
+static bool is_const(const tn_graph *graph, tn_dim dim, int64_t value) {
+    int64_t have;
+    return tn_dim_is_const(graph, dim, &have) && have == value;
+}
+
 /* A constant so large that an expression with it could overflow (an "until the end" of INT64_MAX): says nothing. */
 static bool is_huge(const tn_graph *graph, tn_dim dim) {
     int64_t value, limit = (int64_t)1 << 48;
     return tn_dim_is_const(graph, dim, &value) && (value > limit || value < -limit);
 }
 
-tn_dim tn_contents_apply(tn_graph *graph, tn_scalar_op op, tn_dim a, tn_dim b) {
+/* op(a, b) as an expression, for operands that are not both constants. */
+static tn_dim express(tn_graph *graph, tn_scalar_op op, tn_dim a, tn_dim b) {
     const tn_dim none = {0};
-    int64_t x, y = 0;
-    bool unary = tn_scalar_describe(op)->operands == 1;
-    if (a.id == 0 || (!unary && b.id == 0))
-        return none;
-    if (tn_dim_is_const(graph, a, &x) && (unary || tn_dim_is_const(graph, b, &y))) {
-        tn_run_function *run = tn_scalar_describe(op)->boolean ? NULL : tn_scalar_run(op, TN_DOMAIN_I64);
-        int64_t result;
-        const void *in[2] = {&x, &y};
-        if (run == NULL)
-            return none;
-        run(1, in, &result);
-        return tn_dim_const(graph, result);
-    }
+    if (op == TN_SCALAR_MIN && (is_const(graph, a, INT64_MAX) || is_const(graph, b, INT64_MAX)))
+        return is_const(graph, a, INT64_MAX) ? b : a;
+    if (op == TN_SCALAR_MAX && (is_const(graph, a, INT64_MIN) || is_const(graph, b, INT64_MIN)))
+        return is_const(graph, a, INT64_MIN) ? b : a;
     if (op != TN_SCALAR_MIN && op != TN_SCALAR_MAX && (is_huge(graph, a) || is_huge(graph, b)))
         return none;
     switch (op) {
@@ -78,6 +75,34 @@ tn_dim tn_contents_apply(tn_graph *graph, tn_scalar_op op, tn_dim a, tn_dim b) {
     case TN_SCALAR_MAX: return tn_dim_max(graph, a, b);
     default: return none;
     }
+}
+
+tn_dim tn_contents_apply(tn_graph *graph, tn_scalar_op op, tn_dim a, tn_dim b) {
+    const tn_dim none = {0};
+    int64_t x, y = 0;
+    bool unary = tn_scalar_describe(op)->operands == 1;
+    if (a.id == 0 || (!unary && b.id == 0))
+        return none;
+    if (tn_dim_is_const(graph, a, &x) && (unary || tn_dim_is_const(graph, b, &y))) {
+        tn_run_function *run = tn_scalar_describe(op)->boolean ? NULL : tn_scalar_run(op, TN_DOMAIN_I64);
+        int64_t result;
+        const void *in[2] = {&x, &y};
+        if (run == NULL)
+            return none;
+        run(1, in, &result);
+        return tn_dim_const(graph, result);
+    }
+    if (graph->stuck)
+        return none;
+    tn_dim result = express(graph, op, a, b);
+    if (graph->stuck && graph->error.status != TN_ERR_MEMORY) {
+        /* Too large an expression, or its numbers: nothing is wrong with the graph, the elements are not known. */
+        graph->stuck = false;
+        memset(&graph->error, 0, sizeof graph->error);
+        tn_error_clear();
+        return none;
+    }
+    return result;
 }
 
 /* 1 or 0 when the comparison holds for all or no values, else 2. */
