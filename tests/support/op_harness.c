@@ -112,11 +112,58 @@ tn_tensor *op_random(op_harness *h, tn_dtype dtype, int rank, const int64_t *dim
 }
 
 tn_tensor *op_edges(op_harness *h, tn_dtype dtype) {
-    static const double floats[] = {
-        0,        -0.0,   1,       -1,      0.5,     -0.5,    1.5,      2.5,      -2.5,   3,       -7,    7.25,
-        1e-3,     1e-6,   -1e-6,   3.99,    -3.99,   88.5,    -88.5,    710,      -745,   65504,   65520, -1e30,
-        1e30,     1e300,  3.14159, 0x1p-14, 0x1p-24, 0x1p-25, 0x1p-126, 0x1p-149, 5e-324, 448,     -464,  0x1p23,
-        0x1.8p23, 0x1p52, 0x1p63,  -0x1p63, 0x1p64,  127.5,   200,      255.9,    256,    32768.5, -129};
+    static const double floats[] = {/* just above the middle of two bf16, f16, f8: a second rounding would show */
+                                    0x1.01000001p0,
+                                    0x1.00200001p0,
+                                    -0x1.10000001p0,
+
+                                    0,
+                                    -0.0,
+                                    1,
+                                    -1,
+                                    0.5,
+                                    -0.5,
+                                    1.5,
+                                    2.5,
+                                    -2.5,
+                                    3,
+                                    -7,
+                                    7.25,
+                                    1e-3,
+                                    1e-6,
+                                    -1e-6,
+                                    3.99,
+                                    -3.99,
+                                    88.5,
+                                    -88.5,
+                                    710,
+                                    -745,
+                                    65504,
+                                    65520,
+                                    -1e30,
+                                    1e30,
+                                    1e300,
+                                    3.14159,
+                                    0x1p-14,
+                                    0x1p-24,
+                                    0x1p-25,
+                                    0x1p-126,
+                                    0x1p-149,
+                                    5e-324,
+                                    448,
+                                    -464,
+                                    0x1p23,
+                                    0x1.8p23,
+                                    0x1p52,
+                                    0x1p63,
+                                    -0x1p63,
+                                    0x1p64,
+                                    127.5,
+                                    200,
+                                    255.9,
+                                    256,
+                                    32768.5,
+                                    -129};
     static const int64_t ints[] = {0,
                                    1,
                                    -1,
@@ -148,7 +195,9 @@ tn_tensor *op_edges(op_harness *h, tn_dtype dtype) {
                                    INT64_MIN,
                                    INT64_MAX - 1,
                                    INT64_MIN + 1,
-                                   0x123456789abcdef};
+                                   0x123456789abcdef,
+                                   0x4040000000000001,
+                                   (int64_t)0x8080000000000001};
     if (dtype == TN_BOOL)
         return op_values(h, dtype, 1, (int64_t[]){2}, (double[]){0, 1});
     if (tn_dtype_is_float(dtype)) {
@@ -363,7 +412,9 @@ static void check_shape(const op_case *c, const prepared *p, const tn_tensor *ou
     }
 }
 
-/* Distance of two floats in steps of their dtype; infinite when only one is NaN or zeros differ in sign. */
+typedef __int128 wide;
+
+/* A float's place among those of its dtype, by magnitude and sign. */
 static int64_t ordered_bits(tn_dtype dtype, const void *data, int64_t index) {
     int bits = tn_dtype_bits(dtype);
     int64_t raw = 0;
@@ -381,7 +432,7 @@ static bool close_enough(tn_dtype dtype, const tn_tensor *got, const tn_tensor *
     if (a == b)
         return signbit(a) == signbit(b);
     if (tn_dtype_bits(dtype) >= 16)
-        return fabs((double)ordered_bits(dtype, got->data, i) - (double)ordered_bits(dtype, want->data, i)) <= ulps;
+        return fabs((double)((wide)ordered_bits(dtype, got->data, i) - ordered_bits(dtype, want->data, i))) <= ulps;
     return false;
 }
 
