@@ -149,8 +149,12 @@ tn_status tn_interp_fail_fit(const tn_interp_scope *s, tn_status status, const c
         tn_fail(status, "%s %s: element %d is %" PRId64 ", expected %s", who, label, m->axis, m->actual, expected);
         break;
     case TN_MISFIT_DTYPE:
+        tn_fail(status, "%s %s: dtype is %s, expected %s", who, label, tn_dtype_name((tn_dtype)((const tn_tensor *)object)->dtype),
+                tn_dtype_name(tn_type_dtype(g, tn_value_type(g, value))));
+        break;
     case TN_MISFIT_RANK:
-        tn_fail(status, "%s %s: %s is %s, expected %s", who, label, m->what == TN_MISFIT_RANK ? "rank" : "dtype", have, want);
+        tn_fail(status, "%s %s: rank is %d, expected %d", who, label, ((const tn_tensor *)object)->rank,
+                tn_type_rank(g, tn_value_type(g, value)));
         break;
     default:
         tn_fail(status, "%s %s is %s, expected %s", who, label, have, want);
