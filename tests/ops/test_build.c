@@ -188,7 +188,7 @@ static void test_matmul(void **state) {
             sa.item[i].size = cases[k].a[i];
             sb.item[i].size = cases[k].b[i];
         }
-        tn_value y = tn_matmul(g, tn_input(g, "a", TN_F32, sa), tn_input(g, "b", TN_F32, sb));
+        tn_value x = tn_input(g, "a", TN_F32, sa), w = tn_input(g, "b", TN_F32, sb), y = tn_matmul(g, x, w);
         assert_string_equal(type_of(g, y), cases[k].type);
         tn_set_output(g, "y", y);
         tn_tensor *a = make_tensor(TN_F32, cases[k].ra, cases[k].a, values), *b = make_tensor(TN_F32, cases[k].rb, cases[k].b, values + 5), *out;
