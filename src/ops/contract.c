@@ -5,7 +5,9 @@
 
 #include "ops/ops.h"
 
-tn_dtype tn_contract_result(tn_dtype dtype, tn_dtype acc) { return acc == TN_DTYPE_NONE || tn_dtype_is_float(dtype) ? dtype : acc; }
+tn_dtype tn_contract_result(tn_dtype dtype, tn_dtype acc) {
+    return acc == TN_DTYPE_NONE || tn_dtype_is_float(dtype) ? dtype : acc;
+}
 
 static tn_status check_operands(tn_infer *c, tn_operand_type *a, tn_operand_type *b, tn_dtype *out) {
     tn_dtype acc;
@@ -45,8 +47,9 @@ static tn_status infer_conv(tn_infer *c) {
         return tn_infer_fail(c, "%" PRId64 " groups do not divide the %" PRId64 " output channels of w", groups, value);
     tn_dim channels = tn_dim_mul(g, w.dims[1], tn_dim_const(g, groups));
     if (channels.id == 0 || tn_dim_never_equal(g, x.dims[1], channels))
-        return tn_infer_fail(c, "weights %s do not go with %s in %" PRId64 " groups: axis 1 of w must be the channels of one group",
-                             tn_operand_describe(c, &w, a, sizeof a), tn_operand_describe(c, &x, b, sizeof b), groups);
+        return tn_infer_fail(
+            c, "weights %s do not go with %s in %" PRId64 " groups: axis 1 of w must be the channels of one group",
+            tn_operand_describe(c, &w, a, sizeof a), tn_operand_describe(c, &x, b, sizeof b), groups);
     dims[0] = x.dims[0];
     dims[1] = w.dims[0];
     for (int i = 0; i < spatial; i++) {
@@ -60,14 +63,16 @@ static tn_status infer_conv(tn_infer *c) {
             if (spread.id == 0)
                 return tn_infer_fail(c, "lhs_dilation makes spatial axis %d too large", i);
         }
-        TN_TRY(tn_infer_window(c, "spatial axis", i, spread, lo[i], hi[i], w.dims[i + 2], stride[i], dilation[i], &dims[i + 2]));
+        TN_TRY(tn_infer_window(c, "spatial axis", i, spread, lo[i], hi[i], w.dims[i + 2], stride[i], dilation[i],
+                               &dims[i + 2]));
     }
     return tn_infer_tensor(c, 0, dtype, x.rank, dims);
 }
 
 /* Reads a pair of axis lists: as many axes of a as of b. */
-static tn_status read_axes(tn_infer *c, const char *of_a, const char *of_b, const tn_operand_type *a, const tn_operand_type *b,
-                           bool *used_a, bool *used_b, const int64_t **axes_a, const int64_t **axes_b, int *count) {
+static tn_status read_axes(tn_infer *c, const char *of_a, const char *of_b, const tn_operand_type *a,
+                           const tn_operand_type *b, bool *used_a, bool *used_b, const int64_t **axes_a,
+                           const int64_t **axes_b, int *count) {
     int other;
     TN_TRY(tn_infer_attr_axes(c, of_a, a->rank, used_a, axes_a, count));
     TN_TRY(tn_infer_attr_axes(c, of_b, b->rank, used_b, axes_b, &other));
@@ -87,12 +92,14 @@ static tn_status infer_dot(tn_infer *c) {
     TN_TRY(read_axes(c, "a_batch", "b_batch", &a, &b, used_a, used_b, &a_batch, &b_batch, &batches));
     TN_TRY(read_axes(c, "a_contract", "b_contract", &a, &b, used_a, used_b, &a_contract, &b_contract, &contracts));
     for (int i = 0; i < batches + contracts; i++) {
-        int64_t of_a = i < batches ? a_batch[i] : a_contract[i - batches], of_b = i < batches ? b_batch[i] : b_contract[i - batches];
+        int64_t of_a = i < batches ? a_batch[i] : a_contract[i - batches],
+                of_b = i < batches ? b_batch[i] : b_contract[i - batches];
         tn_dim merged = tn_infer_merge_dim(c->graph, a.dims[of_a], b.dims[of_b]);
         if (merged.id == 0) {
             char x[96], y[96];
-            return tn_infer_fail(c, "%s axes %" PRId64 " of a, %s, and %" PRId64 " of b, %s, differ", i < batches ? "batch" : "contracted",
-                                 of_a, tn_operand_describe(c, &a, x, sizeof x), of_b, tn_operand_describe(c, &b, y, sizeof y));
+            return tn_infer_fail(c, "%s axes %" PRId64 " of a, %s, and %" PRId64 " of b, %s, differ",
+                                 i < batches ? "batch" : "contracted", of_a, tn_operand_describe(c, &a, x, sizeof x),
+                                 of_b, tn_operand_describe(c, &b, y, sizeof y));
         }
         if (i < batches)
             dims[rank++] = merged;
@@ -125,14 +132,30 @@ static const tn_attr_spec dot_attrs[] = {{.name = "a_batch", .kind = TN_ATTR_INT
 
 static const tn_op rows[] = {
     {.name = "conv",
-     .min_inputs = 2, .max_inputs = 2, .min_outputs = 1, .max_outputs = 1,
-     .traits = TN_CONTRACTION, .attrs = conv_attrs, .inputs = "x, w",
-     .doc = "Cross-correlation of x [N, C, spatial...] with w [M, C / groups, kernel...]; x is spread by lhs_dilation, then padded.",
-     .infer = infer_conv, .eval = tn_eval_conv, .lowering = TN_LOWER_CONTRACT},
+     .min_inputs = 2,
+     .max_inputs = 2,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .traits = TN_CONTRACTION,
+     .attrs = conv_attrs,
+     .inputs = "x, w",
+     .doc = "Cross-correlation of x [N, C, spatial...] with w [M, C / groups, kernel...]; x is spread by lhs_dilation, "
+            "then padded.",
+     .infer = infer_conv,
+     .eval = tn_eval_conv,
+     .lowering = TN_LOWER_CONTRACT},
     {.name = "dot",
-     .min_inputs = 2, .max_inputs = 2, .min_outputs = 1, .max_outputs = 1,
-     .traits = TN_CONTRACTION, .attrs = dot_attrs, .inputs = "a, b",
-     .doc = "Sums of products over the contracted axes, for each batch index; axes of the output: batch, free of a, free of b.",
-     .infer = infer_dot, .eval = tn_eval_dot, .lowering = TN_LOWER_CONTRACT},
+     .min_inputs = 2,
+     .max_inputs = 2,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .traits = TN_CONTRACTION,
+     .attrs = dot_attrs,
+     .inputs = "a, b",
+     .doc = "Sums of products over the contracted axes, for each batch index; axes of the output: batch, free of a, "
+            "free of b.",
+     .infer = infer_dot,
+     .eval = tn_eval_dot,
+     .lowering = TN_LOWER_CONTRACT},
 };
 const tn_op_family tn_family_contract = {rows, sizeof rows / sizeof *rows};

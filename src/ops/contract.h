@@ -1,8 +1,9 @@
-/* Evaluation of contractions: the block engine (contract_block.c), dot (contract_dot.c), convolution (contract_conv.c); rows and
-   inference in contract.c.
+/* Evaluation of contractions: the block engine (contract_block.c), dot (contract_dot.c), convolution
+   (contract_conv.c); rows and inference in contract.c.
 
-   Each output element is one sum, its terms taken one after the other in the row-major order of the contracted index: in double for
-   floats of all widths (rounded once at the end), in 64 wrapping bits for integers. Blocking and threads never change bits. */
+   Each output element is one sum, its terms taken one after the other in the row-major order of the contracted
+   index: in double for floats of all widths (rounded once at the end), in 64 wrapping bits for integers. Blocking
+   and threads never change bits. */
 #ifndef TN_OPS_CONTRACT_H
 #define TN_OPS_CONTRACT_H
 
@@ -48,15 +49,18 @@ void tn_block_pad_columns(tn_block *block, int64_t first, int64_t terms);
 /* Fills row[0..terms) with the operands of `row` for terms begin, begin + 1, ... */
 typedef void tn_block_load_row(const void *ctx, int64_t row, int64_t begin, int64_t terms, tn_lane *out);
 /* Adds terms [begin, begin + terms) of all rows with the panel to the first `columns` columns. */
-void tn_block_multiply(tn_block *block, int64_t begin, int64_t terms, int64_t columns, tn_block_load_row *load, const void *ctx);
-static inline const tn_lane *tn_block_sums(const tn_block *block, int64_t row) { return block->acc + row * TN_BLOCK_COLUMNS; }
+void tn_block_multiply(tn_block *block, int64_t begin, int64_t terms, int64_t columns, tn_block_load_row *load,
+                       const void *ctx);
+static inline const tn_lane *tn_block_sums(const tn_block *block, int64_t row) {
+    return block->acc + row * TN_BLOCK_COLUMNS;
+}
 
 /* Loads elements [begin, begin + n) of a space, row-major, from `base`. */
 void tn_space_load(const tn_space *space, tn_dtype dtype, const char *base, int64_t begin, int64_t n, tn_lane *out);
 
 /* Work cut into units (batch or group, columns, rows) and those into pieces for the pool. */
 typedef struct tn_contract_split {
-    int64_t outer, columns, rows;          /* sizes */
+    int64_t outer, columns, rows; /* sizes */
     int64_t column_blocks, row_blocks, row_block;
     int64_t units, pieces;
 } tn_contract_split;
@@ -67,6 +71,7 @@ typedef struct tn_contract_unit {
 tn_contract_unit tn_contract_unit_at(const tn_contract_split *split, int64_t unit);
 /* Runs `compute` for all units, each piece with a block of its own; TN_ERR_MEMORY when one cannot be had. */
 typedef void tn_contract_compute(const void *ctx, tn_block *block, const tn_contract_unit *unit);
-tn_status tn_contract_run(tn_eval *e, const tn_contract_split *split, bool floats, tn_contract_compute *compute, const void *ctx);
+tn_status tn_contract_run(tn_eval *e, const tn_contract_split *split, bool floats, tn_contract_compute *compute,
+                          const void *ctx);
 
 #endif

@@ -3,8 +3,8 @@
 
 #include "ops/contract.h"
 
-#define TILE 8         /* columns of a register tile */
-#define STRIP_ROWS 8   /* rows packed at a time: with a tile's panel they stay in the first-level cache */
+#define TILE 8       /* columns of a register tile */
+#define STRIP_ROWS 8 /* rows packed at a time: with a tile's panel they stay in the first-level cache */
 
 bool tn_block_init(tn_block *block, tn_heap *heap, bool floats, int64_t rows) {
     size_t sums = (size_t)(rows + (rows & 1)) * TN_BLOCK_COLUMNS, panel = TN_BLOCK_DEPTH * TN_BLOCK_COLUMNS,
@@ -19,7 +19,9 @@ bool tn_block_init(tn_block *block, tn_heap *heap, bool floats, int64_t rows) {
     return true;
 }
 
-void tn_block_free(tn_block *block) { tn_free(block->heap, block->memory); }
+void tn_block_free(tn_block *block) {
+    tn_free(block->heap, block->memory);
+}
 
 void tn_block_clear(tn_block *block) {
     memset(block->acc, 0, (size_t)(block->rows + (block->rows & 1)) * TN_BLOCK_COLUMNS * sizeof(tn_lane));
@@ -85,7 +87,8 @@ static void multiply_integers(int64_t terms, const tn_lane *a, const tn_lane *b,
     }
 }
 
-void tn_block_multiply(tn_block *block, int64_t begin, int64_t terms, int64_t columns, tn_block_load_row *load, const void *ctx) {
+void tn_block_multiply(tn_block *block, int64_t begin, int64_t terms, int64_t columns, tn_block_load_row *load,
+                       const void *ctx) {
     tn_lane loaded[TN_BLOCK_DEPTH];
     for (int64_t first = 0; first < block->rows; first += STRIP_ROWS) {
         int64_t rows = block->rows - first < STRIP_ROWS ? block->rows - first : STRIP_ROWS;
@@ -110,7 +113,8 @@ void tn_block_multiply(tn_block *block, int64_t begin, int64_t terms, int64_t co
 
 void tn_space_load(const tn_space *space, tn_dtype dtype, const char *base, int64_t begin, int64_t n, tn_lane *out) {
     int64_t size = tn_dtype_bits(dtype) / 8;
-    int64_t inner = space->rank > 0 ? space->dims[space->rank - 1] : 1, step = space->rank > 0 ? space->strides[space->rank - 1] : 1;
+    int64_t inner = space->rank > 0 ? space->dims[space->rank - 1] : 1,
+            step = space->rank > 0 ? space->strides[space->rank - 1] : 1;
     tn_domain domain = tn_contract_domain(dtype);
     while (n > 0) {
         int64_t m = inner - begin % inner;
@@ -122,7 +126,7 @@ void tn_space_load(const tn_space *space, tn_dtype dtype, const char *base, int6
     }
 }
 
-/* --- split ------------------------------------------------------------------------------------------------------------------ */
+/* --- split -------------------------------------------------------------------------------------------------------- */
 
 void tn_contract_plan(tn_contract_split *split, int threads, int64_t outer, int64_t columns, int64_t rows) {
     *split = (tn_contract_split){.outer = outer, .columns = columns, .rows = rows};
@@ -130,8 +134,7 @@ void tn_contract_plan(tn_contract_split *split, int threads, int64_t outer, int6
     split->column_blocks = (columns - 1) / TN_BLOCK_COLUMNS + 1;
     split->row_block = rows < 512 ? rows : 512;
     /* Fewer rows repeat the packing of columns, so no fewer than pay for it. */
-    while (split->row_block > 32 &&
-           outer < wanted && split->column_blocks < wanted &&
+    while (split->row_block > 32 && outer < wanted && split->column_blocks < wanted &&
            outer * split->column_blocks * ((rows - 1) / split->row_block + 1) < wanted)
         split->row_block = (split->row_block + 3) / 4 * 2;
     split->row_blocks = (rows - 1) / split->row_block + 1;
@@ -178,7 +181,8 @@ static void run_piece(void *ctx, int64_t piece) {
     tn_block_free(&block);
 }
 
-tn_status tn_contract_run(tn_eval *e, const tn_contract_split *split, bool floats, tn_contract_compute *compute, const void *ctx) {
+tn_status tn_contract_run(tn_eval *e, const tn_contract_split *split, bool floats, tn_contract_compute *compute,
+                          const void *ctx) {
     contract_run run = {.split = split, .heap = e->heap, .floats = floats, .compute = compute, .ctx = ctx};
     tn_pool_run(e->pool, split->pieces, run_piece, &run);
     if (atomic_load(&run.failed))

@@ -1,5 +1,6 @@
-/* Evaluation of convolution: for each group, rows (its output channels) by columns (images and output positions) over the terms
-   (its input channels and kernel positions). Padding and the gaps of lhs_dilation are zeros that are multiplied like elements. */
+/* Evaluation of convolution: for each group, rows (its output channels) by columns (images and output positions)
+   over the terms (its input channels and kernel positions). Padding and the gaps of lhs_dilation are zeros that are
+   multiplied like elements. */
 #include <inttypes.h>
 
 #include "ops/contract.h"
@@ -9,22 +10,22 @@ typedef struct conv {
     const tn_tensor *x, *w;
     tn_dtype dtype, out_dtype;
     char *out;
-    int rank; /* spatial, at least 1 */
-    int64_t images, in_channels, out_channels, groups; /* channels of one group */
+    int rank;                                                        /* spatial, at least 1 */
+    int64_t images, in_channels, out_channels, groups;               /* channels of one group */
     int64_t in[TN_MAX_RANK], kernel[TN_MAX_RANK], size[TN_MAX_RANK]; /* spatial sizes of x, w, the output */
-    int64_t x_step[TN_MAX_RANK];                                      /* strides of x, spatial */
+    int64_t x_step[TN_MAX_RANK];                                     /* strides of x, spatial */
     int64_t lo[TN_MAX_RANK], stride[TN_MAX_RANK], dilation[TN_MAX_RANK], gap[TN_MAX_RANK]; /* gap: lhs_dilation */
-    int64_t positions; /* product of size */
-    int64_t depth;     /* in_channels times kernel positions */
-    tn_space weights;  /* the terms of one output channel */
+    int64_t positions;                                                                     /* product of size */
+    int64_t depth;    /* in_channels times kernel positions */
+    tn_space weights; /* the terms of one output channel */
     const tn_contract_unit *unit;
 } conv;
 
 /* Columns that stand in one image and one row of the last spatial axis. */
 typedef struct segment {
     int64_t columns;
-    int64_t base;                  /* of the image in x, in elements */
-    int64_t corner[TN_MAX_RANK];   /* padded position where the first column's window begins */
+    int64_t base;                /* of the image in x, in elements */
+    int64_t corner[TN_MAX_RANK]; /* padded position where the first column's window begins */
 } segment;
 
 static void load_row(const void *ctx, int64_t row, int64_t begin, int64_t terms, tn_lane *out) {
@@ -79,7 +80,8 @@ static void load_segment(const conv *c, const segment *s, int64_t channel, const
     first = first > end ? end : first;
     memset(line, 0, (size_t)first * sizeof *line);
     if (first < end)
-        tn_run_load(c->dtype, domain, from + (at + first * stride) * step * size, 0, stride * step, end - first, line + first);
+        tn_run_load(c->dtype, domain, from + (at + first * stride) * step * size, 0, stride * step, end - first,
+                    line + first);
     memset(line + end, 0, (size_t)(s->columns - end) * sizeof *line);
 }
 
@@ -112,7 +114,8 @@ static void compute(const void *ctx, tn_block *block, const tn_contract_unit *un
         for (int64_t column = unit->column, end = column + unit->columns, n; column < end; column += n, sums += n) {
             int64_t at = column % c.positions, image = column / c.positions;
             n = c.positions - at < end - column ? c.positions - at : end - column;
-            tn_run_store(c.out_dtype, domain, sums, n, c.out + ((image * all + to_channel) * c.positions + at) * size, 0, 1);
+            tn_run_store(c.out_dtype, domain, sums, n, c.out + ((image * all + to_channel) * c.positions + at) * size,
+                         0, 1);
         }
     }
 }
@@ -123,7 +126,8 @@ static tn_status read_channels(tn_eval *e, conv *c) {
     c->in_channels = w->dims[1];
     if (x->dims[1] % c->groups != 0 || x->dims[1] / c->groups != w->dims[1] || w->dims[0] % c->groups != 0)
         return tn_eval_fail(e, TN_ERR_INPUT,
-                            "%" PRId64 " channels in %" PRId64 " groups do not go with weights of %" PRId64 " by %" PRId64 " channels",
+                            "%" PRId64 " channels in %" PRId64 " groups do not go with weights of %" PRId64
+                            " by %" PRId64 " channels",
                             x->dims[1], c->groups, w->dims[0], w->dims[1]);
     c->out_channels = w->dims[0] / c->groups;
     return TN_OK;
@@ -157,7 +161,8 @@ tn_status tn_eval_conv(tn_eval *e) {
             return tn_eval_fail(e, TN_ERR_INPUT, "the kernel has no elements on spatial axis %d", i);
         if (__builtin_mul_overflow(c.in[i] - 1, gap[i], &spread) || __builtin_add_overflow(spread, 1, &spread))
             return tn_eval_fail(e, TN_ERR_LIMIT, "lhs_dilation makes spatial axis %d too large", i);
-        TN_TRY(tn_eval_window(e, "spatial axis", i, spread, c.lo[i], hi[i], c.kernel[i], stride[i], dilation[i], &c.size[i]));
+        TN_TRY(tn_eval_window(e, "spatial axis", i, spread, c.lo[i], hi[i], c.kernel[i], stride[i], dilation[i],
+                              &c.size[i]));
         dims[i + 2] = c.size[i];
     }
     c.dtype = (tn_dtype)x->dtype;

@@ -1,4 +1,5 @@
-/* Evaluation of dot: for each batch index, rows (free axes of a) by columns (free axes of b) over the contracted axes. */
+/* Evaluation of dot: for each batch index, rows (free axes of a) by columns (free axes of b) over the contracted
+   axes. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -27,21 +28,24 @@ static void load_row(const void *ctx, int64_t row, int64_t begin, int64_t terms,
 }
 
 /* Packs the columns' operands, reading along whichever index lies closer together in memory. */
-static void pack_columns(const dot *d, tn_block *block, const tn_contract_unit *unit, const char *columns, int64_t begin, int64_t terms) {
+static void pack_columns(const dot *d, tn_block *block, const tn_contract_unit *unit, const char *columns,
+                         int64_t begin, int64_t terms) {
     const tn_space *free = &d->columns.free, *contract = &d->columns.contract;
     int64_t size = tn_dtype_bits(d->dtype) / 8;
     tn_lane line[TN_BLOCK_DEPTH] = {0};
     if (free->rank > 0 && contract->rank > 0 &&
         llabs(contract->strides[contract->rank - 1]) < llabs(free->strides[free->rank - 1])) {
         for (int64_t j = 0; j < unit->columns; j++) {
-            tn_space_load(contract, d->dtype, columns + tn_space_offset(free, unit->column + j) * size, begin, terms, line);
+            tn_space_load(contract, d->dtype, columns + tn_space_offset(free, unit->column + j) * size, begin, terms,
+                          line);
             tn_block_set_column(block, j, terms, line);
         }
         tn_block_pad_columns(block, unit->columns, terms);
         return;
     }
     for (int64_t t = 0; t < terms; t++) {
-        tn_space_load(free, d->dtype, columns + tn_space_offset(contract, begin + t) * size, unit->column, unit->columns, line);
+        tn_space_load(free, d->dtype, columns + tn_space_offset(contract, begin + t) * size, unit->column,
+                      unit->columns, line);
         tn_block_set_term(block, t, line);
     }
 }
@@ -60,13 +64,15 @@ static void compute(const void *ctx, tn_block *block, const tn_contract_unit *un
     tn_domain domain = tn_contract_domain(d.dtype);
     for (int64_t r = 0; r < unit->rows; r++)
         tn_run_store(d.out_dtype, domain, tn_block_sums(block, r), unit->columns,
-                     d.out + (unit->outer * d.batch_step + (unit->row + r) * d.row_step + unit->column * d.column_step) * out_size, 0,
-                     d.column_step);
+                     d.out +
+                         (unit->outer * d.batch_step + (unit->row + r) * d.row_step + unit->column * d.column_step) *
+                             out_size,
+                     0, d.column_step);
 }
 
 /* Splits an operand's axes; appends the sizes of its free axes to dims. */
-static void read_operand(const tn_tensor *x, uint32_t batches, const int64_t *batch, uint32_t contracts, const int64_t *contract,
-                         dot_operand *out, int64_t *dims, int *rank) {
+static void read_operand(const tn_tensor *x, uint32_t batches, const int64_t *batch, uint32_t contracts,
+                         const int64_t *contract, dot_operand *out, int64_t *dims, int *rank) {
     int64_t size[3][TN_MAX_RANK], stride[3][TN_MAX_RANK];
     bool used[TN_MAX_RANK] = {false};
     int n = 0;
@@ -93,11 +99,12 @@ static void read_operand(const tn_tensor *x, uint32_t batches, const int64_t *ba
     tn_space_init(&out->free, n, size[2], stride[2]);
 }
 
-static tn_status check_pairs(tn_eval *e, const char *what, const tn_tensor *a, const tn_tensor *b, uint32_t n, const int64_t *of_a,
-                             const int64_t *of_b) {
+static tn_status check_pairs(tn_eval *e, const char *what, const tn_tensor *a, const tn_tensor *b, uint32_t n,
+                             const int64_t *of_a, const int64_t *of_b) {
     for (uint32_t i = 0; i < n; i++)
         if (a->dims[of_a[i]] != b->dims[of_b[i]])
-            return tn_eval_fail(e, TN_ERR_INPUT, "%s axis %" PRId64 " of a has %" PRId64 " elements, axis %" PRId64 " of b %" PRId64,
+            return tn_eval_fail(e, TN_ERR_INPUT,
+                                "%s axis %" PRId64 " of a has %" PRId64 " elements, axis %" PRId64 " of b %" PRId64,
                                 what, of_a[i], a->dims[of_a[i]], of_b[i], b->dims[of_b[i]]);
     return TN_OK;
 }
@@ -129,7 +136,8 @@ tn_status tn_eval_dot(tn_eval *e) {
     d.batch_step = d.rows.free.count * d.columns.free.count;
     d.row_step = d.columns.free.count;
     d.column_step = 1;
-    if (d.columns.free.count < 8 && d.rows.free.count > d.columns.free.count) { /* columns are what runs fast: swap the operands */
+    if (d.columns.free.count < 8 &&
+        d.rows.free.count > d.columns.free.count) { /* columns are what runs fast: swap the operands */
         dot_operand rows = d.rows;
         d.rows = d.columns;
         d.columns = rows;

@@ -16,20 +16,20 @@ static inline double smaller(double a, double b) {
     return a == b && signbit(a) ? a : b;
 }
 
-#define FOLD(name, field, type, expression)                                         \
-    static void along_##name(tn_cell *acc, const tn_cell *x, int64_t n) {           \
-        type a = acc->field;                                                        \
-        for (int64_t i = 0; i < n; i++) {                                           \
-            type b = x[i].field;                                                    \
-            a = (expression);                                                       \
-        }                                                                           \
-        acc->field = a;                                                             \
-    }                                                                               \
+#define FOLD(name, field, type, expression)                                                  \
+    static void along_##name(tn_cell *acc, const tn_cell *x, int64_t n) {                    \
+        type a = acc->field;                                                                 \
+        for (int64_t i = 0; i < n; i++) {                                                    \
+            type b = x[i].field;                                                             \
+            a = (expression);                                                                \
+        }                                                                                    \
+        acc->field = a;                                                                      \
+    }                                                                                        \
     static void across_##name(tn_cell *restrict acc, const tn_cell *restrict x, int64_t n) { \
-        for (int64_t i = 0; i < n; i++) {                                           \
-            type a = acc[i].field, b = x[i].field;                                  \
-            acc[i].field = (expression);                                            \
-        }                                                                           \
+        for (int64_t i = 0; i < n; i++) {                                                    \
+            type a = acc[i].field, b = x[i].field;                                           \
+            acc[i].field = (expression);                                                     \
+        }                                                                                    \
     }
 
 FOLD(add_f, f, double, a + b)

@@ -1,6 +1,6 @@
-/* Combining many elements into one, for reductions and windows. Floats of all widths are combined in double and rounded once,
-   integers in 64 bits and wrapped. Each result takes its elements one after the other, in the order they are given: how the
-   work is split over runs, results or threads never changes bits. */
+/* Combining many elements into one, for reductions and windows. Floats of all widths are combined in double and
+   rounded once, integers in 64 bits and wrapped. Each result takes its elements one after the other, in the order
+   they are given: how the work is split over runs, results or threads never changes bits. */
 #ifndef TN_OPS_FOLD_H
 #define TN_OPS_FOLD_H
 

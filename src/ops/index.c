@@ -6,7 +6,7 @@
 #include "ops/ops.h"
 #include "ops/support.h"
 
-/* --- constant --------------------------------------------------------------------------------------------------------------- */
+/* --- constant ----------------------------------------------------------------------------------------------------- */
 
 static tn_status infer_constant(tn_infer *c) {
     const tn_tensor *value = tn_attr_tensor(c->graph, c->node, "value");
@@ -28,7 +28,7 @@ static tn_status eval_constant(tn_eval *e) {
     return tn_eval_set(e, 0, tn_object_retain(tn_tensor_object(tn_attr_tensor(e->graph, e->node, "value"))));
 }
 
-/* --- gather ----------------------------------------------------------------------------------------------------------------- */
+/* --- gather ------------------------------------------------------------------------------------------------------- */
 
 static tn_status infer_gather(tn_infer *c) {
     tn_operand_type x, indices;
@@ -41,7 +41,8 @@ static tn_status infer_gather(tn_infer *c) {
         return tn_infer_fail(c, "indices are %s, they must be i64 or i32", tn_dtype_name(indices.dtype));
     TN_TRY(tn_infer_axis(c, "axis", axis, x.rank));
     if (x.rank - 1 + indices.rank > TN_MAX_RANK)
-        return tn_infer_fail(c, "the output has rank %d, above the limit of %d", x.rank - 1 + indices.rank, TN_MAX_RANK);
+        return tn_infer_fail(c, "the output has rank %d, above the limit of %d", x.rank - 1 + indices.rank,
+                             TN_MAX_RANK);
     for (int i = 0; i < axis; i++)
         dims[rank++] = x.dims[i];
     for (int i = 0; i < indices.rank; i++)
@@ -76,8 +77,9 @@ static int64_t *read_indices(tn_eval *e, const tn_tensor *indices, int64_t limit
     for (int64_t i = 0; i < indices->count; i++) {
         int64_t k = tn_load_i64((tn_dtype)indices->dtype, indices->data, tn_space_offset(&space, i));
         if (k < -limit || k >= limit) {
-            tn_eval_fail(e, TN_ERR_INPUT, "index %" PRId64 " at position %" PRId64 " is out of range for %" PRId64 " elements", k,
-                         i, limit);
+            tn_eval_fail(e, TN_ERR_INPUT,
+                         "index %" PRId64 " at position %" PRId64 " is out of range for %" PRId64 " elements", k, i,
+                         limit);
             tn_free(e->heap, at);
             return NULL;
         }
@@ -127,7 +129,9 @@ static tn_status eval_gather(tn_eval *e) {
     tn_space inner;
     tn_space_init(&inner, x->rank - axis - 1, x->dims + axis + 1, x->strides + axis + 1);
     bool packed = tn_dtype_is_subbyte((tn_dtype)x->dtype);
-    tn_tensor *from = packed ? tn_unpack_bits(e->heap, x) : inner.rank > 1 ? tn_tensor_contiguous(e->heap, x) : tn_tensor_retain(x);
+    tn_tensor *from = packed           ? tn_unpack_bits(e->heap, x)
+                      : inner.rank > 1 ? tn_tensor_contiguous(e->heap, x)
+                                       : tn_tensor_retain(x);
     tn_tensor *to = packed ? tn_tensor_new(e->heap, TN_U8, rank, dims) : tn_tensor_retain(out);
     tn_status status = from != NULL && to != NULL ? take(to, from, axis, at, indices->count) : tn_error_status();
     if (status == TN_OK && packed)
@@ -138,7 +142,7 @@ static tn_status eval_gather(tn_eval *e) {
     return status;
 }
 
-/* --- shape_of --------------------------------------------------------------------------------------------------------------- */
+/* --- shape_of ----------------------------------------------------------------------------------------------------- */
 
 static tn_status infer_shape_of(tn_infer *c) {
     tn_operand_type x;
@@ -163,7 +167,7 @@ static tn_status eval_shape_of(tn_eval *e) {
     return TN_OK;
 }
 
-/* --- iota ------------------------------------------------------------------------------------------------------------------- */
+/* --- iota --------------------------------------------------------------------------------------------------------- */
 
 static tn_status infer_iota(tn_infer *c) {
     const tn_dim *shape;
@@ -171,7 +175,8 @@ static tn_status infer_iota(tn_infer *c) {
     int64_t dtype = tn_attr_int(c->graph, c->node, "dtype"), axis = tn_attr_int(c->graph, c->node, "axis"), count;
     TN_TRY(tn_infer_attr_dims(c, "shape", -1, true, &shape, &rank));
     TN_TRY(tn_infer_axis(c, "axis", axis, rank));
-    if (dtype <= 0 || dtype >= TN_DTYPE_COUNT || (!tn_dtype_is_float((tn_dtype)dtype) && !tn_dtype_is_int((tn_dtype)dtype)))
+    if (dtype <= 0 || dtype >= TN_DTYPE_COUNT ||
+        (!tn_dtype_is_float((tn_dtype)dtype) && !tn_dtype_is_int((tn_dtype)dtype)))
         return tn_infer_fail(c, "no numbers of dtype %s are counted: integers and floats are",
                              dtype > 0 && dtype < TN_DTYPE_COUNT ? tn_dtype_name((tn_dtype)dtype) : "none");
     TN_TRY(tn_infer_tensor(c, 0, (tn_dtype)dtype, rank, shape));
@@ -186,7 +191,8 @@ static tn_status infer_iota(tn_infer *c) {
 
 static tn_status eval_iota(tn_eval *e) {
     const tn_dim *shape;
-    int rank = (int)tn_attr_dims(e->graph, e->node, "shape", &shape), axis = (int)tn_attr_int(e->graph, e->node, "axis");
+    int rank = (int)tn_attr_dims(e->graph, e->node, "shape", &shape),
+        axis = (int)tn_attr_int(e->graph, e->node, "axis");
     tn_dtype dtype = (tn_dtype)tn_attr_int(e->graph, e->node, "dtype");
     int64_t dims[TN_MAX_RANK], inner = 1;
     TN_TRY(tn_eval_sizes(e, "shape", rank, dims));
@@ -201,7 +207,7 @@ static tn_status eval_iota(tn_eval *e) {
     return TN_OK;
 }
 
-/* --- rows ------------------------------------------------------------------------------------------------------------------- */
+/* --- rows --------------------------------------------------------------------------------------------------------- */
 
 static const tn_attr_spec constant_attrs[] = {{.name = "value", .kind = TN_ATTR_TENSOR, .required = true}, {0}};
 static const tn_attr_spec gather_attrs[] = {{.name = "axis", .kind = TN_ATTR_INT, .required = true}, {0}};
@@ -212,26 +218,53 @@ static const tn_attr_spec iota_attrs[] = {{.name = "shape", .kind = TN_ATTR_DIMS
 
 static const tn_op rows[] = {
     {.name = "constant",
-     .min_inputs = 0, .max_inputs = 0, .min_outputs = 1, .max_outputs = 1,
-     .traits = TN_CONSTANT | TN_EXACT, .attrs = constant_attrs, .inputs = "",
+     .min_inputs = 0,
+     .max_inputs = 0,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .traits = TN_CONSTANT | TN_EXACT,
+     .attrs = constant_attrs,
+     .inputs = "",
      .doc = "A tensor that the graph holds.",
-     .infer = infer_constant, .eval = eval_constant, .lowering = TN_LOWER_NOTHING},
+     .infer = infer_constant,
+     .eval = eval_constant,
+     .lowering = TN_LOWER_NOTHING},
     {.name = "gather",
-     .min_inputs = 2, .max_inputs = 2, .min_outputs = 1, .max_outputs = 1,
-     .traits = TN_EXACT, .attrs = gather_attrs, .inputs = "x, indices",
+     .min_inputs = 2,
+     .max_inputs = 2,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .traits = TN_EXACT,
+     .attrs = gather_attrs,
+     .inputs = "x, indices",
      .doc = "The slices of x along an axis that the indices name; negative ones count from the end.",
-     .infer = infer_gather, .eval = eval_gather, .lowering = TN_LOWER_GATHER},
+     .infer = infer_gather,
+     .eval = eval_gather,
+     .lowering = TN_LOWER_GATHER},
     {.name = "shape_of",
-     .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = 1,
-     .traits = TN_EXACT, .inputs = "x",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .traits = TN_EXACT,
+     .inputs = "x",
      .doc = "The dimensions of x as i64.",
-     .infer = infer_shape_of, .eval = eval_shape_of, .lowering = TN_LOWER_HOST,
+     .infer = infer_shape_of,
+     .eval = eval_shape_of,
+     .lowering = TN_LOWER_HOST,
      .no_gradient = "a shape does not depend on the elements"},
     {.name = "iota",
-     .min_inputs = 0, .max_inputs = 0, .min_outputs = 1, .max_outputs = 1,
-     .traits = TN_EXACT, .attrs = iota_attrs, .inputs = "",
+     .min_inputs = 0,
+     .max_inputs = 0,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .traits = TN_EXACT,
+     .attrs = iota_attrs,
+     .inputs = "",
      .doc = "0, 1, 2, ... along an axis, repeated along the others.",
-     .infer = infer_iota, .eval = eval_iota, .lowering = TN_LOWER_HOST,
+     .infer = infer_iota,
+     .eval = eval_iota,
+     .lowering = TN_LOWER_HOST,
      .no_gradient = "a constant"},
 };
 const tn_op_family tn_family_index = {rows, sizeof rows / sizeof *rows};

@@ -10,7 +10,7 @@ static tn_status overflow(tn_infer *c, int axis) {
     return tn_infer_fail(c, "the size of axis %d of the output overflows", axis);
 }
 
-/* --- reshape ---------------------------------------------------------------------------------------------------------------- */
+/* --- reshape ------------------------------------------------------------------------------------------------------ */
 
 static tn_status infer_reshape(tn_infer *c) {
     tn_operand_type x;
@@ -38,7 +38,7 @@ static tn_status infer_reshape(tn_infer *c) {
     return TN_OK;
 }
 
-/* --- transpose -------------------------------------------------------------------------------------------------------------- */
+/* --- transpose ---------------------------------------------------------------------------------------------------- */
 
 static tn_status infer_transpose(tn_infer *c) {
     tn_operand_type x;
@@ -61,7 +61,7 @@ static tn_status infer_transpose(tn_infer *c) {
     return TN_OK;
 }
 
-/* --- broadcast -------------------------------------------------------------------------------------------------------------- */
+/* --- broadcast ---------------------------------------------------------------------------------------------------- */
 
 static tn_status infer_broadcast(tn_infer *c) {
     tn_operand_type x;
@@ -99,7 +99,7 @@ static tn_status infer_broadcast(tn_infer *c) {
     return TN_OK;
 }
 
-/* --- slice ------------------------------------------------------------------------------------------------------------------ */
+/* --- slice -------------------------------------------------------------------------------------------------------- */
 
 /* Refuses start + i * step outside [0, dim) where that can be seen now. */
 static tn_status check_slice(tn_infer *c, const tn_operand_type *x, int axis, tn_dim start, tn_dim size, int64_t step) {
@@ -162,7 +162,8 @@ static tn_status infer_slice(tn_infer *c) {
     tn_contents known, sliced;
     int64_t from = 0, n = 1;
     tn_contents_input(c, 0, &known);
-    if (known.n < 0 || (x.rank == 1 && (!tn_dim_is_const(c->graph, start[0], &from) || !tn_dim_is_const(c->graph, size[0], &n))))
+    if (known.n < 0 ||
+        (x.rank == 1 && (!tn_dim_is_const(c->graph, start[0], &from) || !tn_dim_is_const(c->graph, size[0], &n))))
         return TN_OK;
     if (x.rank == 0)
         return tn_contents_set(c, &known);
@@ -178,7 +179,7 @@ static tn_status infer_slice(tn_infer *c) {
     return tn_contents_set(c, &sliced);
 }
 
-/* --- pad -------------------------------------------------------------------------------------------------------------------- */
+/* --- pad ---------------------------------------------------------------------------------------------------------- */
 
 static tn_status infer_pad(tn_infer *c) {
     tn_operand_type x, value;
@@ -208,7 +209,7 @@ static tn_status infer_pad(tn_infer *c) {
     return tn_infer_tensor(c, 0, x.dtype, x.rank, dims);
 }
 
-/* --- concat ----------------------------------------------------------------------------------------------------------------- */
+/* --- concat ------------------------------------------------------------------------------------------------------- */
 
 static tn_status infer_concat(tn_infer *c) {
     tn_operand_type first, next;
@@ -230,7 +231,8 @@ static tn_status infer_concat(tn_infer *c) {
             if (merged.id == 0) {
                 char a[64], b[96];
                 return tn_infer_fail(c, "axis %d is %s before input %u, but that is %s", i,
-                                     tn_dim_describe(g, first.dims[i], a, sizeof a), k, tn_operand_describe(c, &next, b, sizeof b));
+                                     tn_dim_describe(g, first.dims[i], a, sizeof a), k,
+                                     tn_operand_describe(c, &next, b, sizeof b));
             }
             first.dims[i] = merged;
         }
@@ -250,7 +252,7 @@ static tn_status infer_concat(tn_infer *c) {
     return tn_contents_set(c, &all);
 }
 
-/* --- rows ------------------------------------------------------------------------------------------------------------------- */
+/* --- rows --------------------------------------------------------------------------------------------------------- */
 
 static const tn_attr_spec reshape_attrs[] = {{.name = "shape", .kind = TN_ATTR_DIMS, .required = true}, {0}};
 static const tn_attr_spec transpose_attrs[] = {{.name = "perm", .kind = TN_ATTR_INTS, .required = true}, {0}};
@@ -267,34 +269,77 @@ static const tn_attr_spec concat_attrs[] = {{.name = "axis", .kind = TN_ATTR_INT
 
 static const tn_op rows[] = {
     {.name = "reshape",
-     .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = 1,
-     .traits = TN_VIEW | TN_EXACT, .attrs = reshape_attrs, .inputs = "x",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .traits = TN_VIEW | TN_EXACT,
+     .attrs = reshape_attrs,
+     .inputs = "x",
      .doc = "The elements of x, in order, as another shape of as many elements.",
-     .infer = infer_reshape, .eval = tn_eval_reshape, .lowering = TN_LOWER_MOVE},
+     .infer = infer_reshape,
+     .eval = tn_eval_reshape,
+     .lowering = TN_LOWER_MOVE},
     {.name = "transpose",
-     .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = 1,
-     .traits = TN_VIEW | TN_EXACT, .attrs = transpose_attrs, .inputs = "x",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .traits = TN_VIEW | TN_EXACT,
+     .attrs = transpose_attrs,
+     .inputs = "x",
      .doc = "Axis i of the output is axis perm[i] of x.",
-     .infer = infer_transpose, .eval = tn_eval_transpose, .lowering = TN_LOWER_MOVE},
+     .infer = infer_transpose,
+     .eval = tn_eval_transpose,
+     .lowering = TN_LOWER_MOVE},
     {.name = "broadcast",
-     .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = 1,
-     .traits = TN_VIEW | TN_EXACT, .attrs = reshape_attrs, .inputs = "x",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .traits = TN_VIEW | TN_EXACT,
+     .attrs = reshape_attrs,
+     .inputs = "x",
      .doc = "x repeated to a shape: axes are aligned at the right, each of x is 1 or that of the shape.",
-     .infer = infer_broadcast, .eval = tn_eval_broadcast, .lowering = TN_LOWER_MOVE},
+     .infer = infer_broadcast,
+     .eval = tn_eval_broadcast,
+     .lowering = TN_LOWER_MOVE},
     {.name = "slice",
-     .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = 1,
-     .traits = TN_VIEW | TN_EXACT, .attrs = slice_attrs, .inputs = "x",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .traits = TN_VIEW | TN_EXACT,
+     .attrs = slice_attrs,
+     .inputs = "x",
      .doc = "out[i] = x[start + i * step] for i < size, on every axis; all inside x.",
-     .infer = infer_slice, .eval = tn_eval_slice, .lowering = TN_LOWER_MOVE},
+     .infer = infer_slice,
+     .eval = tn_eval_slice,
+     .lowering = TN_LOWER_MOVE},
     {.name = "pad",
-     .min_inputs = 1, .max_inputs = 2, .min_outputs = 1, .max_outputs = 1,
-     .traits = TN_EXACT | TN_OPTIONAL_INPUTS, .attrs = pad_attrs, .inputs = "x, value",
-     .doc = "x with lo elements before and hi after on every axis: value (0 when absent), mirrored, repeated or wrapped.",
-     .infer = infer_pad, .eval = tn_eval_pad, .lowering = TN_LOWER_MOVE},
+     .min_inputs = 1,
+     .max_inputs = 2,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .traits = TN_EXACT | TN_OPTIONAL_INPUTS,
+     .attrs = pad_attrs,
+     .inputs = "x, value",
+     .doc =
+         "x with lo elements before and hi after on every axis: value (0 when absent), mirrored, repeated or wrapped.",
+     .infer = infer_pad,
+     .eval = tn_eval_pad,
+     .lowering = TN_LOWER_MOVE},
     {.name = "concat",
-     .min_inputs = 1, .max_inputs = -1, .min_outputs = 1, .max_outputs = 1,
-     .traits = TN_EXACT, .attrs = concat_attrs, .inputs = "x...",
+     .min_inputs = 1,
+     .max_inputs = -1,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .traits = TN_EXACT,
+     .attrs = concat_attrs,
+     .inputs = "x...",
      .doc = "The inputs one after the other along an axis.",
-     .infer = infer_concat, .eval = tn_eval_concat, .lowering = TN_LOWER_MOVE},
+     .infer = infer_concat,
+     .eval = tn_eval_concat,
+     .lowering = TN_LOWER_MOVE},
 };
 const tn_op_family tn_family_move = {rows, sizeof rows / sizeof *rows};

@@ -1,5 +1,5 @@
-/* Evaluation of the movement rows. Views where strides can say it, else copies. Packed elements have no strides: they are
-   moved as bytes, then packed again. */
+/* Evaluation of the movement rows. Views where strides can say it, else copies. Packed elements have no strides:
+   they are moved as bytes, then packed again. */
 #include "ops/move.h"
 
 #include <inttypes.h>
@@ -25,7 +25,7 @@ static tn_status answer_view(tn_eval *e, view_function *view, const void *how) {
     return out != NULL ? TN_OK : tn_error_status();
 }
 
-/* --- reshape, transpose, broadcast, slice ------------------------------------------------------------------------------------- */
+/* --- reshape, transpose, broadcast, slice ------------------------------------------------------------------------- */
 
 tn_status tn_eval_reshape(tn_eval *e) {
     tn_tensor *x = tn_eval_in(e, 0);
@@ -70,8 +70,9 @@ static tn_tensor *view_broadcast(tn_eval *e, tn_tensor *x, const void *how) {
         if (x->dims[i] == to->dims[at]) {
             strides[at] = x->strides[i];
         } else if (x->dims[i] != 1) {
-            tn_eval_fail(e, TN_ERR_INPUT, "axis %d of x has %" PRId64 " elements, which cannot be broadcast to %" PRId64, i,
-                         x->dims[i], to->dims[at]);
+            tn_eval_fail(e, TN_ERR_INPUT,
+                         "axis %d of x has %" PRId64 " elements, which cannot be broadcast to %" PRId64, i, x->dims[i],
+                         to->dims[at]);
             return NULL;
         }
     }
@@ -100,8 +101,8 @@ static tn_tensor *view_slice(tn_eval *e, tn_tensor *x, const void *how) {
         __int128 last = at->start[i] + (__int128)(at->size[i] - 1) * at->step[i];
         if (at->size[i] > 0 && (at->start[i] < 0 || at->start[i] >= x->dims[i] || last < 0 || last >= x->dims[i])) {
             tn_eval_fail(e, TN_ERR_INPUT,
-                         "slice of %" PRId64 " elements from %" PRId64 " with step %" PRId64 " leaves axis %d of %" PRId64
-                         " elements",
+                         "slice of %" PRId64 " elements from %" PRId64 " with step %" PRId64
+                         " leaves axis %d of %" PRId64 " elements",
                          at->size[i], at->start[i], at->step[i], i, x->dims[i]);
             return NULL;
         }
@@ -122,7 +123,7 @@ tn_status tn_eval_slice(tn_eval *e) {
     return answer_view(e, view_slice, &how);
 }
 
-/* --- pad -------------------------------------------------------------------------------------------------------------------- */
+/* --- pad ---------------------------------------------------------------------------------------------------------- */
 
 typedef enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP } pad_mode;
 
@@ -259,7 +260,7 @@ tn_status tn_eval_pad(tn_eval *e) {
     return status;
 }
 
-/* --- concat ----------------------------------------------------------------------------------------------------------------- */
+/* --- concat ------------------------------------------------------------------------------------------------------- */
 
 /* Copies x to where `at` on `axis` of out begins. */
 static tn_status place(tn_eval *e, tn_tensor *out, tn_tensor *x, int axis, int64_t at) {
@@ -282,7 +283,8 @@ tn_status tn_eval_concat(tn_eval *e) {
         const tn_tensor *x = tn_eval_in(e, k);
         for (int i = 0; i < first->rank; i++)
             if (i != axis && x->dims[i] != dims[i])
-                return tn_eval_fail(e, TN_ERR_INPUT, "axis %d of input %u has %" PRId64 " elements, that of input 0 %" PRId64, i, k,
+                return tn_eval_fail(e, TN_ERR_INPUT,
+                                    "axis %d of input %u has %" PRId64 " elements, that of input 0 %" PRId64, i, k,
                                     x->dims[i], dims[i]);
         if (!tn_add_i64(dims[axis], x->dims[axis], &dims[axis]))
             return tn_eval_fail(e, TN_ERR_LIMIT, "the size of axis %d of the output overflows", axis);

@@ -7,9 +7,11 @@
 #include "ops/ops.h"
 #include "ops/support.h"
 
-static tn_scalar_op operation(const tn_graph *graph, tn_node node) { return (tn_scalar_op)tn_node_op(graph, node)->code; }
+static tn_scalar_op operation(const tn_graph *graph, tn_node node) {
+    return (tn_scalar_op)tn_node_op(graph, node)->code;
+}
 
-/* --- infer ------------------------------------------------------------------------------------------------------------------ */
+/* --- infer -------------------------------------------------------------------------------------------------------- */
 
 /* A known vector reduced to one known element. */
 static tn_status reduce_contents(tn_infer *c, int rank, int count) {
@@ -59,7 +61,7 @@ static tn_status infer_reduce(tn_infer *c) {
     return reduce_contents(c, x.rank, count);
 }
 
-/* --- eval ------------------------------------------------------------------------------------------------------------------- */
+/* --- eval --------------------------------------------------------------------------------------------------------- */
 
 typedef struct reduction {
     tn_dtype dtype;
@@ -89,7 +91,8 @@ static void reduce_run(const reduction *r, const char *from, int64_t step, int64
     const tn_space *s = &r->reduced;
     int64_t inner = s->rank > 0 ? s->dims[s->rank - 1] : 1, inner_step = s->rank > 0 ? s->strides[s->rank - 1] : 1;
     int64_t rows = s->count / inner, index[TN_MAX_RANK] = {0}, offset = 0;
-    /* Which way to run: along the elements of one result, or across results; both take each result's elements in order. */
+    /* Which way to run: along the elements of one result, or across results; both take each result's elements in
+       order. */
     bool across = n > inner;
     if (n >= 16 && inner >= 16)
         across = llabs(step) < llabs(inner_step);
@@ -106,7 +109,8 @@ static void reduce_run(const reduction *r, const char *from, int64_t step, int64
             for (int64_t i = 0; i < n; i++)
                 for (int64_t j = 0; j < inner; j += TN_RUN) {
                     int64_t m = inner - j < TN_RUN ? inner - j : TN_RUN;
-                    tn_run_load(r->dtype, r->fold.domain, at + (i * step + j * inner_step) * r->size, 0, inner_step, m, loaded);
+                    tn_run_load(r->dtype, r->fold.domain, at + (i * step + j * inner_step) * r->size, 0, inner_step, m,
+                                loaded);
                     r->fold.along(&acc[i], loaded, m);
                 }
         }
@@ -118,7 +122,8 @@ static void reduce_piece(void *ctx, int64_t piece) {
     const reduction *r = ctx;
     const tn_space *kept = &r->kept;
     int64_t begin = piece * r->per_piece, end = begin + r->per_piece;
-    int64_t inner = kept->rank > 0 ? kept->dims[kept->rank - 1] : 1, step = kept->rank > 0 ? kept->strides[kept->rank - 1] : 1;
+    int64_t inner = kept->rank > 0 ? kept->dims[kept->rank - 1] : 1,
+            step = kept->rank > 0 ? kept->strides[kept->rank - 1] : 1;
     tn_cell acc[TN_RUN];
     if (end > kept->count)
         end = kept->count;
@@ -141,7 +146,8 @@ static tn_status eval_reduce(tn_eval *e) {
     const int64_t *axes;
     uint32_t count = tn_attr_ints(e->graph, e->node, "axes", &axes);
     bool keep = tn_attr_int(e->graph, e->node, "keepdims") != 0, reduced[TN_MAX_RANK] = {false};
-    int64_t dims[TN_MAX_RANK], kept_dims[TN_MAX_RANK], kept_strides[TN_MAX_RANK], over_dims[TN_MAX_RANK], over_strides[TN_MAX_RANK];
+    int64_t dims[TN_MAX_RANK], kept_dims[TN_MAX_RANK], kept_strides[TN_MAX_RANK], over_dims[TN_MAX_RANK],
+        over_strides[TN_MAX_RANK];
     int rank = 0, kept = 0, over = 0;
     for (uint32_t i = 0; i < count; i++)
         reduced[axes[i]] = true;
@@ -174,24 +180,26 @@ static tn_status eval_reduce(tn_eval *e) {
     return TN_OK;
 }
 
-/* --- rows ------------------------------------------------------------------------------------------------------------------- */
+/* --- rows --------------------------------------------------------------------------------------------------------- */
 
 static const tn_attr_spec attrs[] = {{.name = "axes", .kind = TN_ATTR_INTS, .required = true},
                                      {.name = "keepdims", .kind = TN_ATTR_INT},
                                      {.name = "acc", .kind = TN_ATTR_DTYPE},
                                      {0}};
 
-#define ROW(row, ID, exact, text)                                                    \
-    {.name = row,                                                                    \
-     .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = 1,           \
-     .traits = TN_REDUCTION | (exact), .attrs = attrs, .inputs = "x", .doc = text,   \
-     .infer = infer_reduce, .eval = eval_reduce, .lowering = TN_LOWER_REDUCE, .code = TN_SCALAR_##ID}
+#define ROW(row, ID, exact, text)                                                                            \
+    {                                                                                                        \
+        .name = row, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = 1,                   \
+        .traits = TN_REDUCTION | (exact), .attrs = attrs, .inputs = "x", .doc = text, .infer = infer_reduce, \
+        .eval = eval_reduce, .lowering = TN_LOWER_REDUCE, .code = TN_SCALAR_##ID                             \
+    }
 
 static const tn_op rows[] = {
     ROW("reduce_sum", ADD, 0, "The sum along the axes; 0 of nothing."),
     ROW("reduce_prod", MUL, 0, "The product along the axes; 1 of nothing."),
     ROW("reduce_max", MAX, TN_EXACT, "The largest along the axes, NaN if there is one; -inf or the lowest of nothing."),
-    ROW("reduce_min", MIN, TN_EXACT, "The smallest along the axes, NaN if there is one; +inf or the highest of nothing."),
+    ROW("reduce_min", MIN, TN_EXACT,
+        "The smallest along the axes, NaN if there is one; +inf or the highest of nothing."),
     ROW("reduce_and", AND, TN_EXACT, "Whether all along the axes hold (integers: bitwise and); true of nothing."),
     ROW("reduce_or", OR, TN_EXACT, "Whether any along the axes holds (integers: bitwise or); false of nothing."),
 };

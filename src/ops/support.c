@@ -7,7 +7,7 @@
 #include "base/buffer.h"
 #include "base/number.h"
 
-/* --- infer ------------------------------------------------------------------------------------------------------------------ */
+/* --- infer -------------------------------------------------------------------------------------------------------- */
 
 const char *tn_dim_describe(tn_graph *graph, tn_dim dim, char *text, size_t size) {
     tn_text out;
@@ -94,8 +94,8 @@ tn_status tn_infer_accumulator(tn_infer *c, tn_dtype dtype, tn_dtype *acc) {
     return TN_OK;
 }
 
-tn_status tn_infer_window(tn_infer *c, const char *what, int axis, tn_dim in, tn_dim lo, tn_dim hi, tn_dim window, int64_t stride,
-                          int64_t dilation, tn_dim *out) {
+tn_status tn_infer_window(tn_infer *c, const char *what, int axis, tn_dim in, tn_dim lo, tn_dim hi, tn_dim window,
+                          int64_t stride, int64_t dilation, tn_dim *out) {
     tn_graph *g = c->graph;
     tn_dim one = tn_dim_const(g, 1);
     tn_dim padded = tn_dim_add(g, in, lo), reach, last;
@@ -116,14 +116,14 @@ tn_status tn_infer_window(tn_infer *c, const char *what, int axis, tn_dim in, tn
     tn_dim_bounds(g, *out, &low, &high);
     if (high < 0) {
         char a[64], b[64];
-        return tn_infer_fail(c, "a window of %s elements with dilation %" PRId64 " does not fit in %s %d of %s elements, padded",
-                             tn_dim_describe(g, window, a, sizeof a), dilation, what, axis,
-                             tn_dim_describe(g, padded, b, sizeof b));
+        return tn_infer_fail(
+            c, "a window of %s elements with dilation %" PRId64 " does not fit in %s %d of %s elements, padded",
+            tn_dim_describe(g, window, a, sizeof a), dilation, what, axis, tn_dim_describe(g, padded, b, sizeof b));
     }
     return TN_OK;
 }
 
-/* --- eval ------------------------------------------------------------------------------------------------------------------- */
+/* --- eval --------------------------------------------------------------------------------------------------------- */
 
 tn_status tn_eval_sizes(const tn_eval *e, const char *attr, int count, int64_t *values) {
     TN_TRY(tn_eval_dims(e, attr, (uint32_t)count, values));
@@ -133,8 +133,8 @@ tn_status tn_eval_sizes(const tn_eval *e, const char *attr, int count, int64_t *
     return TN_OK;
 }
 
-tn_status tn_eval_window(const tn_eval *e, const char *what, int axis, int64_t in, int64_t lo, int64_t hi, int64_t window,
-                         int64_t stride, int64_t dilation, int64_t *out) {
+tn_status tn_eval_window(const tn_eval *e, const char *what, int axis, int64_t in, int64_t lo, int64_t hi,
+                         int64_t window, int64_t stride, int64_t dilation, int64_t *out) {
     int64_t padded, reach;
     if (!tn_add_i64(in, lo, &padded) || !tn_add_i64(padded, hi, &padded) || window < 0 ||
         !tn_mul_i64(window - 1, dilation, &reach) || !tn_add_i64(padded - 1, -reach, &padded))
@@ -142,8 +142,8 @@ tn_status tn_eval_window(const tn_eval *e, const char *what, int axis, int64_t i
     int64_t steps = padded / stride - (padded % stride < 0); /* rounded down */
     if (steps < -1)
         return tn_eval_fail(e, TN_ERR_INPUT,
-                            "a window of %" PRId64 " elements with dilation %" PRId64 " does not fit in %s %d of %" PRId64
-                            " elements, padded by %" PRId64 " and %" PRId64,
+                            "a window of %" PRId64 " elements with dilation %" PRId64
+                            " does not fit in %s %d of %" PRId64 " elements, padded by %" PRId64 " and %" PRId64,
                             window, dilation, what, axis, in, lo, hi);
     *out = steps + 1;
     return TN_OK;
@@ -186,9 +186,9 @@ void tn_pack_bits(tn_tensor *packed, const tn_tensor *bytes) {
     tn_walk(bytes->rank, bytes->dims, 1, &operand, pack_row, &s);
 }
 
-#define COPY(size)                                                                               \
-    for (int64_t i = 0; i < n; i++)                                                              \
-        memcpy(target + i * (size), source + (index != NULL ? index[i] : i) * step, (size));     \
+#define COPY(size)                                                                           \
+    for (int64_t i = 0; i < n; i++)                                                          \
+        memcpy(target + i * (size), source + (index != NULL ? index[i] : i) * step, (size)); \
     break
 
 tn_status tn_copy_indexed(tn_tensor *to, int64_t first, const tn_tensor *from, int64_t offset, const int64_t *index,

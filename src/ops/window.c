@@ -5,7 +5,9 @@
 #include "ops/ops.h"
 #include "ops/support.h"
 
-static tn_scalar_op operation(const tn_graph *graph, tn_node node) { return (tn_scalar_op)tn_node_op(graph, node)->code; }
+static tn_scalar_op operation(const tn_graph *graph, tn_node node) {
+    return (tn_scalar_op)tn_node_op(graph, node)->code;
+}
 
 static tn_status infer_window(tn_infer *c) {
     tn_operand_type x;
@@ -21,19 +23,19 @@ static tn_status infer_window(tn_infer *c) {
     TN_TRY(tn_infer_attr_dims(c, "lo", x.rank, true, &lo, NULL));
     TN_TRY(tn_infer_attr_dims(c, "hi", x.rank, true, &hi, NULL));
     for (int i = 0; i < x.rank; i++)
-        TN_TRY(tn_infer_window(c, "axis", i, x.dims[i], lo[i], hi[i], tn_dim_const(c->graph, window[i]), stride[i], dilation[i],
-                               &dims[i]));
+        TN_TRY(tn_infer_window(c, "axis", i, x.dims[i], lo[i], hi[i], tn_dim_const(c->graph, window[i]), stride[i],
+                               dilation[i], &dims[i]));
     return tn_infer_tensor(c, 0, x.dtype, x.rank, dims);
 }
 
-/* --- eval ------------------------------------------------------------------------------------------------------------------- */
+/* --- eval --------------------------------------------------------------------------------------------------------- */
 
 typedef struct windows {
     const tn_tensor *x;
     char *to;
     int64_t size; /* bytes of an element */
     tn_fold fold;
-    int outer;    /* axes but the last */
+    int outer; /* axes but the last */
     const int64_t *window, *stride, *dilation;
     int64_t lo[TN_MAX_RANK], out[TN_MAX_RANK];
     int64_t runs; /* per row of the last axis */
@@ -63,8 +65,8 @@ static void window_row(const windows *w, int64_t base, int64_t j0, int64_t n, tn
             inside(at, dilation, window, size, &k, &end);
             for (int64_t m; k < end; k += m) {
                 m = end - k < TN_RUN ? end - k : TN_RUN;
-                tn_run_load((tn_dtype)x->dtype, w->fold.domain, from + (at + k * dilation) * step * w->size, 0, dilation * step, m,
-                            loaded);
+                tn_run_load((tn_dtype)x->dtype, w->fold.domain, from + (at + k * dilation) * step * w->size, 0,
+                            dilation * step, m, loaded);
                 w->fold.along(&acc[i], loaded, m);
             }
         }
@@ -75,14 +77,16 @@ static void window_row(const windows *w, int64_t base, int64_t j0, int64_t n, tn
         inside(at + k * dilation, stride, n, size, &i, &end);
         if (i >= end)
             continue;
-        tn_run_load((tn_dtype)x->dtype, w->fold.domain, from + (at + k * dilation + i * stride) * step * w->size, 0, stride * step,
-                    end - i, loaded);
+        tn_run_load((tn_dtype)x->dtype, w->fold.domain, from + (at + k * dilation + i * stride) * step * w->size, 0,
+                    stride * step, end - i, loaded);
         w->fold.across(acc + i, loaded, end - i);
     }
 }
 
-/* Walks the windows' outer axes from `axis` on, in order. corner: the element of x on each axis where the windows begin. */
-static void window_axis(const windows *w, int axis, const int64_t *corner, int64_t base, int64_t j0, int64_t n, tn_cell *acc) {
+/* Walks the windows' outer axes from `axis` on, in order. corner: the element of x on each axis where the windows
+   begin. */
+static void window_axis(const windows *w, int axis, const int64_t *corner, int64_t base, int64_t j0, int64_t n,
+                        tn_cell *acc) {
     if (axis == w->outer) {
         window_row(w, base, j0, n, acc);
         return;
@@ -90,12 +94,14 @@ static void window_axis(const windows *w, int axis, const int64_t *corner, int64
     int64_t k, end;
     inside(corner[axis], w->dilation[axis], w->window[axis], w->x->dims[axis], &k, &end);
     for (; k < end; k++)
-        window_axis(w, axis + 1, corner, base + (corner[axis] + k * w->dilation[axis]) * w->x->strides[axis], j0, n, acc);
+        window_axis(w, axis + 1, corner, base + (corner[axis] + k * w->dilation[axis]) * w->x->strides[axis], j0, n,
+                    acc);
 }
 
 static void window_piece(void *ctx, int64_t piece) {
     const windows *w = ctx;
-    int64_t row = piece / w->runs, j0 = piece % w->runs * TN_RUN, n = w->out[w->outer] - j0, corner[TN_MAX_RANK], rest = row;
+    int64_t row = piece / w->runs, j0 = piece % w->runs * TN_RUN, n = w->out[w->outer] - j0, corner[TN_MAX_RANK],
+            rest = row;
     tn_cell acc[TN_RUN];
     if (n > TN_RUN)
         n = TN_RUN;
@@ -121,7 +127,8 @@ static tn_status eval_window(tn_eval *e) {
     TN_TRY(tn_eval_sizes(e, "lo", x->rank, w.lo));
     TN_TRY(tn_eval_sizes(e, "hi", x->rank, hi));
     for (int i = 0; i < x->rank; i++)
-        TN_TRY(tn_eval_window(e, "axis", i, x->dims[i], w.lo[i], hi[i], w.window[i], w.stride[i], w.dilation[i], &w.out[i]));
+        TN_TRY(tn_eval_window(e, "axis", i, x->dims[i], w.lo[i], hi[i], w.window[i], w.stride[i], w.dilation[i],
+                              &w.out[i]));
     if (!tn_fold_init(&w.fold, operation(e->graph, e->node), dtype))
         return tn_eval_fail(e, TN_ERR_UNSUPPORTED, "not supported: this window reduction of %s", tn_dtype_name(dtype));
     tn_tensor *out = tn_eval_result(e, 0, dtype, x->rank, w.out);
@@ -137,7 +144,7 @@ static tn_status eval_window(tn_eval *e) {
     return TN_OK;
 }
 
-/* --- rows ------------------------------------------------------------------------------------------------------------------- */
+/* --- rows --------------------------------------------------------------------------------------------------------- */
 
 static const tn_attr_spec attrs[] = {{.name = "window", .kind = TN_ATTR_INTS, .required = true},
                                      {.name = "stride", .kind = TN_ATTR_INTS, .required = true},
@@ -146,15 +153,17 @@ static const tn_attr_spec attrs[] = {{.name = "window", .kind = TN_ATTR_INTS, .r
                                      {.name = "hi", .kind = TN_ATTR_DIMS, .required = true},
                                      {0}};
 
-#define ROW(row, ID, exact, text)                                                    \
-    {.name = row,                                                                    \
-     .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = 1,           \
-     .traits = TN_REDUCTION | (exact), .attrs = attrs, .inputs = "x", .doc = text,   \
-     .infer = infer_window, .eval = eval_window, .lowering = TN_LOWER_WINDOW, .code = TN_SCALAR_##ID}
+#define ROW(row, ID, exact, text)                                                                            \
+    {                                                                                                        \
+        .name = row, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = 1,                   \
+        .traits = TN_REDUCTION | (exact), .attrs = attrs, .inputs = "x", .doc = text, .infer = infer_window, \
+        .eval = eval_window, .lowering = TN_LOWER_WINDOW, .code = TN_SCALAR_##ID                             \
+    }
 
 static const tn_op rows[] = {
     ROW("window_sum", ADD, 0, "The sum of each window; padding is 0."),
     ROW("window_max", MAX, TN_EXACT, "The largest of each window, NaN if there is one; padding is -inf or the lowest."),
-    ROW("window_min", MIN, TN_EXACT, "The smallest of each window, NaN if there is one; padding is +inf or the highest."),
+    ROW("window_min", MIN, TN_EXACT,
+        "The smallest of each window, NaN if there is one; padding is +inf or the highest."),
 };
 const tn_op_family tn_family_window = {rows, sizeof rows / sizeof *rows};

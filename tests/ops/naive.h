@@ -1,4 +1,5 @@
-/* Shared parts of the tests of rows that move, reduce and contract: index arithmetic of naive oracles, random shapes and elements. */
+/* Shared parts of the tests of rows that move, reduce and contract: index arithmetic of naive oracles, random shapes
+   and elements. */
 #ifndef TESTS_OPS_NAIVE_H
 #define TESTS_OPS_NAIVE_H
 

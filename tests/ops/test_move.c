@@ -1,9 +1,9 @@
 /* Movement and indexing rows against naive oracles: all dtypes, random shapes and attributes, wrong attributes. */
 #include "ops/naive.h"
 
-static const tn_dtype all_dtypes[] = {TN_F32,  TN_U8,   TN_I8,        TN_U16, TN_I16,    TN_I32,      TN_I64,    TN_STRING,
-                                      TN_BOOL, TN_F16,  TN_F64,       TN_U32, TN_U64,    TN_C64,      TN_C128,   TN_BF16,
-                                      TN_U4,   TN_I4,   TN_F4E2M1,    TN_U2,  TN_I2,     TN_F8E4M3FN, TN_F8E5M2, TN_F8E8M0};
+static const tn_dtype all_dtypes[] = {TN_F32,  TN_U8,  TN_I8,     TN_U16, TN_I16, TN_I32,      TN_I64,    TN_STRING,
+                                      TN_BOOL, TN_F16, TN_F64,    TN_U32, TN_U64, TN_C64,      TN_C128,   TN_BF16,
+                                      TN_U4,   TN_I4,  TN_F4E2M1, TN_U2,  TN_I2,  TN_F8E4M3FN, TN_F8E5M2, TN_F8E8M0};
 
 /* Index of the element of input `which` that stands at out[index], or -1: the pad value. */
 typedef int64_t source_function(const op_case *c, const int64_t *index, uint32_t *which);
@@ -60,7 +60,7 @@ static void for_all(const char *what, int repeats, trial *run) {
     op_harness_end(&h);
 }
 
-/* --- reshape ---------------------------------------------------------------------------------------------------------------- */
+/* --- reshape ------------------------------------------------------------------------------------------------------ */
 
 static int64_t source_reshape(const op_case *c, const int64_t *index, uint32_t *which) {
     (void)which;
@@ -85,7 +85,10 @@ static void try_reshape(op_harness *h, tn_dtype dtype) {
         shape[a] = shape[b];
         shape[b] = swap;
     }
-    op_case c = {.op = row(&tn_family_move, "reshape"), .inputs = 1, .in = {random_bits(h, dtype, rank, dims)}, .attrs = 1,
+    op_case c = {.op = row(&tn_family_move, "reshape"),
+                 .inputs = 1,
+                 .in = {random_bits(h, dtype, rank, dims)},
+                 .attrs = 1,
                  .attr = {OP_A_DIMS("shape", n, shape)}};
     check(h, &c, source_reshape);
 }
@@ -95,7 +98,7 @@ static void test_reshape(void **state) {
     for_all("reshape", 6, try_reshape);
 }
 
-/* --- transpose -------------------------------------------------------------------------------------------------------------- */
+/* --- transpose ---------------------------------------------------------------------------------------------------- */
 
 static int64_t source_transpose(const op_case *c, const int64_t *index, uint32_t *which) {
     int64_t at[TN_MAX_RANK];
@@ -113,7 +116,10 @@ static void try_transpose(op_harness *h, tn_dtype dtype) {
         perm[i] = perm[k];
         perm[k] = i;
     }
-    op_case c = {.op = row(&tn_family_move, "transpose"), .inputs = 1, .in = {random_bits(h, dtype, rank, dims)}, .attrs = 1,
+    op_case c = {.op = row(&tn_family_move, "transpose"),
+                 .inputs = 1,
+                 .in = {random_bits(h, dtype, rank, dims)},
+                 .attrs = 1,
                  .attr = {TN_A_INTS("perm", rank, perm)}};
     check(h, &c, source_transpose);
 }
@@ -123,7 +129,7 @@ static void test_transpose(void **state) {
     for_all("transpose", 6, try_transpose);
 }
 
-/* --- broadcast -------------------------------------------------------------------------------------------------------------- */
+/* --- broadcast ---------------------------------------------------------------------------------------------------- */
 
 static int64_t source_broadcast(const op_case *c, const int64_t *index, uint32_t *which) {
     int64_t at[TN_MAX_RANK];
@@ -138,7 +144,10 @@ static void try_broadcast(op_harness *h, tn_dtype dtype) {
     int rank = random_shape(h, 0, 4, shape), less = (int)pick(h, 0, rank);
     for (int i = 0; i < rank - less; i++)
         dims[i] = pick(h, 0, 1) ? 1 : shape[less + i];
-    op_case c = {.op = row(&tn_family_move, "broadcast"), .inputs = 1, .in = {random_bits(h, dtype, rank - less, dims)}, .attrs = 1,
+    op_case c = {.op = row(&tn_family_move, "broadcast"),
+                 .inputs = 1,
+                 .in = {random_bits(h, dtype, rank - less, dims)},
+                 .attrs = 1,
                  .attr = {OP_A_DIMS("shape", rank, shape)}};
     check(h, &c, source_broadcast);
 }
@@ -148,7 +157,7 @@ static void test_broadcast(void **state) {
     for_all("broadcast", 6, try_broadcast);
 }
 
-/* --- slice ------------------------------------------------------------------------------------------------------------------ */
+/* --- slice -------------------------------------------------------------------------------------------------------- */
 
 static int64_t source_slice(const op_case *c, const int64_t *index, uint32_t *which) {
     int64_t at[TN_MAX_RANK];
@@ -171,8 +180,12 @@ static void try_slice(op_harness *h, tn_dtype dtype) {
         if (size[i] == 0)
             start[i] = pick(h, -9, 9);
     }
-    op_case c = {.op = row(&tn_family_move, "slice"), .inputs = 1, .in = {random_bits(h, dtype, rank, dims)}, .attrs = 3,
-                 .attr = {OP_A_DIMS("start", rank, start), OP_A_DIMS("size", rank, size), TN_A_INTS("step", rank, step)}};
+    op_case c = {
+        .op = row(&tn_family_move, "slice"),
+        .inputs = 1,
+        .in = {random_bits(h, dtype, rank, dims)},
+        .attrs = 3,
+        .attr = {OP_A_DIMS("start", rank, start), OP_A_DIMS("size", rank, size), TN_A_INTS("step", rank, step)}};
     check(h, &c, source_slice);
 }
 
@@ -181,7 +194,7 @@ static void test_slice(void **state) {
     for_all("slice", 8, try_slice);
 }
 
-/* --- pad -------------------------------------------------------------------------------------------------------------------- */
+/* --- pad ---------------------------------------------------------------------------------------------------------- */
 
 /* Walks back into the axis step by step, as the words say it. */
 static int64_t source_pad(const op_case *c, const int64_t *index, uint32_t *which) {
@@ -215,8 +228,12 @@ static void try_pad(op_harness *h, tn_dtype dtype) {
         lo[i] = none ? 0 : pick(h, 0, rank > 2 ? 2 : 7);
         hi[i] = none ? 0 : pick(h, 0, rank > 2 ? 2 : 7);
     }
-    op_case c = {.op = row(&tn_family_move, "pad"), .inputs = 2, .in = {random_bits(h, dtype, rank, dims)}, .attrs = 3,
-                 .attr = {OP_A_DIMS("lo", rank, lo), OP_A_DIMS("hi", rank, hi), TN_A_STRING("mode", mode, strlen(mode))}};
+    op_case c = {
+        .op = row(&tn_family_move, "pad"),
+        .inputs = 2,
+        .in = {random_bits(h, dtype, rank, dims)},
+        .attrs = 3,
+        .attr = {OP_A_DIMS("lo", rank, lo), OP_A_DIMS("hi", rank, hi), TN_A_STRING("mode", mode, strlen(mode))}};
     if (mode[0] == 'c' && pick(h, 0, 2))
         c.in[1] = random_bits(h, dtype, 0, NULL);
     check(h, &c, source_pad);
@@ -227,7 +244,7 @@ static void test_pad(void **state) {
     for_all("pad", 12, try_pad);
 }
 
-/* --- concat ----------------------------------------------------------------------------------------------------------------- */
+/* --- concat ------------------------------------------------------------------------------------------------------- */
 
 static int64_t source_concat(const op_case *c, const int64_t *index, uint32_t *which) {
     int64_t at[TN_MAX_RANK], axis = c->attr[0].as.i;
@@ -240,7 +257,10 @@ static int64_t source_concat(const op_case *c, const int64_t *index, uint32_t *w
 static void try_concat(op_harness *h, tn_dtype dtype) {
     int64_t dims[TN_MAX_RANK];
     int rank = random_shape(h, 1, 4, dims), axis = (int)pick(h, 0, rank - 1);
-    op_case c = {.op = row(&tn_family_move, "concat"), .inputs = (uint32_t)pick(h, 1, 4), .attrs = 1, .attr = {TN_A_INT("axis", axis)}};
+    op_case c = {.op = row(&tn_family_move, "concat"),
+                 .inputs = (uint32_t)pick(h, 1, 4),
+                 .attrs = 1,
+                 .attr = {TN_A_INT("axis", axis)}};
     for (uint32_t k = 0; k < c.inputs; k++) {
         dims[axis] = pick(h, 0, 3);
         c.in[k] = random_bits(h, dtype, rank, dims);
@@ -253,7 +273,7 @@ static void test_concat(void **state) {
     for_all("concat", 8, try_concat);
 }
 
-/* --- gather ----------------------------------------------------------------------------------------------------------------- */
+/* --- gather ------------------------------------------------------------------------------------------------------- */
 
 static int64_t source_gather(const op_case *c, const int64_t *index, uint32_t *which) {
     const tn_tensor *x = c->in[0], *indices = c->in[1];
@@ -269,10 +289,14 @@ static int64_t source_gather(const op_case *c, const int64_t *index, uint32_t *w
 
 static void try_gather(op_harness *h, tn_dtype dtype) {
     int64_t dims[TN_MAX_RANK], index_dims[TN_MAX_RANK];
-    int rank = random_shape(h, 1, 4, dims), axis = (int)pick(h, 0, rank - 1), index_rank = random_shape(h, 0, 2, index_dims);
+    int rank = random_shape(h, 1, 4, dims), axis = (int)pick(h, 0, rank - 1),
+        index_rank = random_shape(h, 0, 2, index_dims);
     if (dims[axis] == 0)
         dims[axis] = 2;
-    op_case c = {.op = row(&tn_family_index, "gather"), .inputs = 2, .in = {random_bits(h, dtype, rank, dims)}, .attrs = 1,
+    op_case c = {.op = row(&tn_family_index, "gather"),
+                 .inputs = 2,
+                 .in = {random_bits(h, dtype, rank, dims)},
+                 .attrs = 1,
                  .attr = {TN_A_INT("axis", axis)}};
     c.in[1] = op_tensor(h, pick(h, 0, 1) ? TN_I64 : TN_I32, index_rank, index_dims);
     for (int64_t i = 0; i < c.in[1]->count; i++)
@@ -289,14 +313,17 @@ static void test_gather(void **state) {
     for (int i = 0; i < COUNT(bad); i++) {
         tn_tensor *at = op_tensor(&h, TN_I32, 0, NULL);
         tn_store_i64(TN_I32, at->data, 0, bad[i]);
-        op_case c = {.op = row(&tn_family_index, "gather"), .inputs = 2, .in = {op_random(&h, TN_F32, 1, (int64_t[]){3}, true), at},
-                     .attrs = 1, .attr = {TN_A_INT("axis", 0)}};
+        op_case c = {.op = row(&tn_family_index, "gather"),
+                     .inputs = 2,
+                     .in = {op_random(&h, TN_F32, 1, (int64_t[]){3}, true), at},
+                     .attrs = 1,
+                     .attr = {TN_A_INT("axis", 0)}};
         op_expect(&h, &c, 0, TN_ERR_INPUT);
     }
     op_harness_end(&h);
 }
 
-/* --- constant, shape_of, iota ------------------------------------------------------------------------------------------------ */
+/* --- constant, shape_of, iota ------------------------------------------------------------------------------------- */
 
 static void oracle_shape_of(const op_case *c, tn_tensor *out) {
     for (int i = 0; i < c->in[0]->rank; i++)
@@ -319,14 +346,23 @@ static void oracle_constant(const op_case *c, tn_tensor *out) {
 static void try_others(op_harness *h, tn_dtype dtype) {
     int64_t dims[TN_MAX_RANK];
     int rank = random_shape(h, 0, 4, dims);
-    op_case c = {.op = row(&tn_family_index, "shape_of"), .inputs = 1, .in = {random_bits(h, dtype, rank, dims)}, .oracle = oracle_shape_of};
+    op_case c = {.op = row(&tn_family_index, "shape_of"),
+                 .inputs = 1,
+                 .in = {random_bits(h, dtype, rank, dims)},
+                 .oracle = oracle_shape_of};
     op_check(h, &c);
-    c = (op_case){.op = row(&tn_family_index, "constant"), .attrs = 1, .attr = {TN_A_TENSOR("value", c.in[0])}, .oracle = oracle_constant};
+    c = (op_case){.op = row(&tn_family_index, "constant"),
+                  .attrs = 1,
+                  .attr = {TN_A_TENSOR("value", c.in[0])},
+                  .oracle = oracle_constant};
     op_check(h, &c);
     if (rank == 0 || (!tn_dtype_is_int(dtype) && !tn_dtype_is_float(dtype)))
         return;
-    c = (op_case){.op = row(&tn_family_index, "iota"), .attrs = 3, .oracle = oracle_iota,
-                  .attr = {OP_A_DIMS("shape", rank, dims), TN_A_INT("axis", pick(h, 0, rank - 1)), TN_A_DTYPE("dtype", dtype)}};
+    c = (op_case){
+        .op = row(&tn_family_index, "iota"),
+        .attrs = 3,
+        .oracle = oracle_iota,
+        .attr = {OP_A_DIMS("shape", rank, dims), TN_A_INT("axis", pick(h, 0, rank - 1)), TN_A_DTYPE("dtype", dtype)}};
     op_check(h, &c);
 }
 
@@ -335,7 +371,7 @@ static void test_others(void **state) {
     for_all("constant, shape_of, iota", 4, try_others);
 }
 
-/* --- ranks, failing memory, wrong attributes ---------------------------------------------------------------------------------- */
+/* --- ranks, failing memory, wrong attributes ---------------------------------------------------------------------- */
 
 static void test_high_rank(void **state) {
     op_harness h;
@@ -349,15 +385,31 @@ static void test_high_rank(void **state) {
         step[i] = 1;
     }
     tn_tensor *x = random_bits(&h, TN_I16, TN_MAX_RANK, dims);
-    op_case transpose = {.op = row(&tn_family_move, "transpose"), .inputs = 1, .in = {x}, .attrs = 1, .attr = {TN_A_INTS("perm", TN_MAX_RANK, perm)}};
+    op_case transpose = {.op = row(&tn_family_move, "transpose"),
+                         .inputs = 1,
+                         .in = {x},
+                         .attrs = 1,
+                         .attr = {TN_A_INTS("perm", TN_MAX_RANK, perm)}};
     check(&h, &transpose, source_transpose);
-    op_case broadcast = {.op = row(&tn_family_move, "broadcast"), .inputs = 1, .in = {x}, .attrs = 1, .attr = {OP_A_DIMS("shape", TN_MAX_RANK, shape)}};
+    op_case broadcast = {.op = row(&tn_family_move, "broadcast"),
+                         .inputs = 1,
+                         .in = {x},
+                         .attrs = 1,
+                         .attr = {OP_A_DIMS("shape", TN_MAX_RANK, shape)}};
     check(&h, &broadcast, source_broadcast);
-    op_case slice = {.op = row(&tn_family_move, "slice"), .inputs = 1, .in = {x}, .attrs = 3,
-                     .attr = {OP_A_DIMS("start", TN_MAX_RANK, zero), OP_A_DIMS("size", TN_MAX_RANK, dims), TN_A_INTS("step", TN_MAX_RANK, step)}};
+    op_case slice = {.op = row(&tn_family_move, "slice"),
+                     .inputs = 1,
+                     .in = {x},
+                     .attrs = 3,
+                     .attr = {OP_A_DIMS("start", TN_MAX_RANK, zero), OP_A_DIMS("size", TN_MAX_RANK, dims),
+                              TN_A_INTS("step", TN_MAX_RANK, step)}};
     check(&h, &slice, source_slice);
-    op_case pad = {.op = row(&tn_family_move, "pad"), .inputs = 1, .in = {x}, .attrs = 3,
-                   .attr = {OP_A_DIMS("lo", TN_MAX_RANK, zero), OP_A_DIMS("hi", TN_MAX_RANK, zero), TN_A_STRING("mode", "wrap", 4)}};
+    op_case pad = {.op = row(&tn_family_move, "pad"),
+                   .inputs = 1,
+                   .in = {x},
+                   .attrs = 3,
+                   .attr = {OP_A_DIMS("lo", TN_MAX_RANK, zero), OP_A_DIMS("hi", TN_MAX_RANK, zero),
+                            TN_A_STRING("mode", "wrap", 4)}};
     check(&h, &pad, source_pad);
     op_harness_end(&h);
 }
@@ -365,24 +417,54 @@ static void test_high_rank(void **state) {
 static void test_failures(void **state) {
     static const tn_dtype dtypes[] = {TN_F32, TN_STRING, TN_I4};
     op_harness h;
-    int64_t dims[] = {3, 2}, perm[] = {1, 0}, six[] = {2, 3}, one[] = {1, 1}, shape[] = {2, 3, 2}, step[] = {-1, 1}, start[] = {2, 0};
+    int64_t dims[] = {3, 2}, perm[] = {1, 0}, six[] = {2, 3}, one[] = {1, 1}, shape[] = {2, 3, 2}, step[] = {-1, 1},
+            start[] = {2, 0};
     (void)state;
     op_harness_begin(&h);
     for (int d = 0; d < COUNT(dtypes); d++) {
         tn_tensor *x = random_bits(&h, dtypes[d], 2, dims), *value = random_bits(&h, dtypes[d], 0, NULL);
         tn_tensor *at = op_values(&h, TN_I64, 1, dims, (double[]){2, -3, 0});
         const op_case cases[] = {
-            {.op = row(&tn_family_move, "transpose"), .inputs = 1, .in = {x}, .attrs = 1, .attr = {TN_A_INTS("perm", 2, perm)}},
-            {.op = row(&tn_family_move, "reshape"), .inputs = 1, .in = {x}, .attrs = 1, .attr = {OP_A_DIMS("shape", 2, six)}},
-            {.op = row(&tn_family_move, "broadcast"), .inputs = 1, .in = {x}, .attrs = 1, .attr = {OP_A_DIMS("shape", 3, shape)}},
-            {.op = row(&tn_family_move, "slice"), .inputs = 1, .in = {x}, .attrs = 3,
+            {.op = row(&tn_family_move, "transpose"),
+             .inputs = 1,
+             .in = {x},
+             .attrs = 1,
+             .attr = {TN_A_INTS("perm", 2, perm)}},
+            {.op = row(&tn_family_move, "reshape"),
+             .inputs = 1,
+             .in = {x},
+             .attrs = 1,
+             .attr = {OP_A_DIMS("shape", 2, six)}},
+            {.op = row(&tn_family_move, "broadcast"),
+             .inputs = 1,
+             .in = {x},
+             .attrs = 1,
+             .attr = {OP_A_DIMS("shape", 3, shape)}},
+            {.op = row(&tn_family_move, "slice"),
+             .inputs = 1,
+             .in = {x},
+             .attrs = 3,
              .attr = {OP_A_DIMS("start", 2, start), OP_A_DIMS("size", 2, dims), TN_A_INTS("step", 2, step)}},
-            {.op = row(&tn_family_move, "pad"), .inputs = 2, .in = {x, value}, .attrs = 2,
+            {.op = row(&tn_family_move, "pad"),
+             .inputs = 2,
+             .in = {x, value},
+             .attrs = 2,
              .attr = {OP_A_DIMS("lo", 2, one), OP_A_DIMS("hi", 2, dims)}},
-            {.op = row(&tn_family_move, "pad"), .inputs = 1, .in = {x}, .attrs = 3,
+            {.op = row(&tn_family_move, "pad"),
+             .inputs = 1,
+             .in = {x},
+             .attrs = 3,
              .attr = {OP_A_DIMS("lo", 2, one), OP_A_DIMS("hi", 2, dims), TN_A_STRING("mode", "edge", 4)}},
-            {.op = row(&tn_family_move, "concat"), .inputs = 2, .in = {x, x}, .attrs = 1, .attr = {TN_A_INT("axis", 1)}},
-            {.op = row(&tn_family_index, "gather"), .inputs = 2, .in = {x, at}, .attrs = 1, .attr = {TN_A_INT("axis", 0)}}};
+            {.op = row(&tn_family_move, "concat"),
+             .inputs = 2,
+             .in = {x, x},
+             .attrs = 1,
+             .attr = {TN_A_INT("axis", 1)}},
+            {.op = row(&tn_family_index, "gather"),
+             .inputs = 2,
+             .in = {x, at},
+             .attrs = 1,
+             .attr = {TN_A_INT("axis", 0)}}};
         for (int i = 0; i < COUNT(cases); i++)
             op_check_failures(&h, &cases[i]);
     }
@@ -395,20 +477,38 @@ static void test_wrong(void **state) {
     (void)state;
     op_harness_begin(&h);
     tn_tensor *x = op_random(&h, TN_F32, 2, (int64_t[]){2, 3}, true), *s = op_random(&h, TN_F32, 0, NULL, true);
-    tn_tensor *i32 = op_random(&h, TN_I32, 2, (int64_t[]){2, 3}, true), *none = op_tensor(&h, TN_F32, 1, (int64_t[]){0});
-    tn_tensor *y = op_random(&h, TN_F32, 2, (int64_t[]){3, 3}, true), *three = op_random(&h, TN_F32, 1, (int64_t[]){3}, true);
+    tn_tensor *i32 = op_random(&h, TN_I32, 2, (int64_t[]){2, 3}, true),
+              *none = op_tensor(&h, TN_F32, 1, (int64_t[]){0});
+    tn_tensor *y = op_random(&h, TN_F32, 2, (int64_t[]){3, 3}, true),
+              *three = op_random(&h, TN_F32, 1, (int64_t[]){3}, true);
     static const int64_t axes[] = {0, 0, 2, -1, 1, 0};
 #define D(...) ((const int64_t[]){__VA_ARGS__})
 #define MOVE(name) .op = row(&tn_family_move, name)
 #define INDEX(name) .op = row(&tn_family_index, name)
-#define SLICE(a, b, c, d, e, f) \
-    {MOVE("slice"), .inputs = 1, .in = {x}, .attrs = 3, \
-     .attr = {OP_A_DIMS("start", 2, D(a, b)), OP_A_DIMS("size", 2, D(c, d)), TN_A_INTS("step", 2, D(e, f))}}
-#define PAD(a, b, c, d, text) \
-    {MOVE("pad"), .inputs = 1, .in = {x}, .attrs = 3, \
-     .attr = {OP_A_DIMS("lo", 2, D(a, b)), OP_A_DIMS("hi", 2, D(c, d)), TN_A_STRING("mode", text, strlen(text))}}
-#define IOTA(n, shape, axis, dtype) \
-    {INDEX("iota"), .attrs = 3, .attr = {OP_A_DIMS("shape", n, shape), TN_A_INT("axis", axis), TN_A_DTYPE("dtype", dtype)}}
+#define SLICE(a, b, c, d, e, f)                                      \
+    {                                                                \
+        MOVE("slice"), .inputs = 1, .in = {x}, .attrs = 3, .attr = { \
+            OP_A_DIMS("start", 2, D(a, b)),                          \
+            OP_A_DIMS("size", 2, D(c, d)),                           \
+            TN_A_INTS("step", 2, D(e, f))                            \
+        }                                                            \
+    }
+#define PAD(a, b, c, d, text)                                      \
+    {                                                              \
+        MOVE("pad"), .inputs = 1, .in = {x}, .attrs = 3, .attr = { \
+            OP_A_DIMS("lo", 2, D(a, b)),                           \
+            OP_A_DIMS("hi", 2, D(c, d)),                           \
+            TN_A_STRING("mode", text, strlen(text))                \
+        }                                                          \
+    }
+#define IOTA(n, shape, axis, dtype)          \
+    {                                        \
+        INDEX("iota"), .attrs = 3, .attr = { \
+            OP_A_DIMS("shape", n, shape),    \
+            TN_A_INT("axis", axis),          \
+            TN_A_DTYPE("dtype", dtype)       \
+        }                                    \
+    }
     const op_case cases[] = {
         {MOVE("reshape"), .inputs = 1, .in = {x}, .attrs = 1, .attr = {OP_A_DIMS("shape", 2, D(2, 4))}},
         {MOVE("reshape"), .inputs = 1, .in = {x}, .attrs = 1, .attr = {OP_A_DIMS("shape", 2, D(-2, -3))}},
@@ -424,18 +524,32 @@ static void test_wrong(void **state) {
         {MOVE("broadcast"), .inputs = 1, .in = {x}, .attrs = 1, .attr = {OP_A_DIMS("shape", 2, D(2, 1))}},
         {MOVE("broadcast"), .inputs = 1, .in = {x}, .attrs = 1, .attr = {OP_A_DIMS("shape", 1, D(3))}},
         {MOVE("broadcast"), .inputs = 1, .in = {x}, .attrs = 1, .attr = {OP_A_DIMS("shape", 3, D(-1, 2, 3))}},
-        SLICE(0, 0, 2, 3, 0, 1), SLICE(0, 0, 3, 3, 1, 1), SLICE(-1, 0, 1, 1, 1, 1), SLICE(2, 0, 1, 1, 1, 1), SLICE(0, 0, 2, 2, -1, 1),
-        SLICE(0, 1, 2, 2, 1, 2), SLICE(0, 0, 2, 2, m, 1), SLICE(0, 0, 2, 2, INT64_MIN, 1), SLICE(0, 0, big, 2, 1, 1),
-        SLICE(0, 0, big, 2, big, 1), SLICE(0, 0, -1, 1, 1, 1), SLICE(m, 0, 2, 1, m, 1),
+        SLICE(0, 0, 2, 3, 0, 1),
+        SLICE(0, 0, 3, 3, 1, 1),
+        SLICE(-1, 0, 1, 1, 1, 1),
+        SLICE(2, 0, 1, 1, 1, 1),
+        SLICE(0, 0, 2, 2, -1, 1),
+        SLICE(0, 1, 2, 2, 1, 2),
+        SLICE(0, 0, 2, 2, m, 1),
+        SLICE(0, 0, 2, 2, INT64_MIN, 1),
+        SLICE(0, 0, big, 2, 1, 1),
+        SLICE(0, 0, big, 2, big, 1),
+        SLICE(0, 0, -1, 1, 1, 1),
+        SLICE(m, 0, 2, 1, m, 1),
         {MOVE("slice"), .inputs = 1, .in = {x}, .attrs = 3,
          .attr = {OP_A_DIMS("start", 1, D(0)), OP_A_DIMS("size", 2, D(1, 1)), TN_A_INTS("step", 2, D(1, 1))}},
         {MOVE("slice"), .inputs = 1, .in = {x}, .attrs = 3,
          .attr = {OP_A_DIMS("start", 2, D(0, 0)), OP_A_DIMS("size", 2, D(1, 1)), TN_A_INTS("step", 3, D(1, 1, 1))}},
-        PAD(-1, 0, 0, 0, "constant"), PAD(0, 0, 0, -1, "edge"), PAD(0, 0, 0, 0, "mirror"), PAD(m, 0, 1, 0, "constant"),
+        PAD(-1, 0, 0, 0, "constant"),
+        PAD(0, 0, 0, -1, "edge"),
+        PAD(0, 0, 0, 0, "mirror"),
+        PAD(m, 0, 1, 0, "constant"),
         {MOVE("pad"), .inputs = 2, .in = {x, s}, .attrs = 3,
          .attr = {OP_A_DIMS("lo", 2, D(0, 0)), OP_A_DIMS("hi", 2, D(0, 0)), TN_A_STRING("mode", "edge", 4)}},
-        {MOVE("pad"), .inputs = 2, .in = {x, three}, .attrs = 2, .attr = {OP_A_DIMS("lo", 2, D(0, 0)), OP_A_DIMS("hi", 2, D(0, 0))}},
-        {MOVE("pad"), .inputs = 2, .in = {i32, s}, .attrs = 2, .attr = {OP_A_DIMS("lo", 2, D(0, 0)), OP_A_DIMS("hi", 2, D(0, 0))}},
+        {MOVE("pad"), .inputs = 2, .in = {x, three}, .attrs = 2,
+         .attr = {OP_A_DIMS("lo", 2, D(0, 0)), OP_A_DIMS("hi", 2, D(0, 0))}},
+        {MOVE("pad"), .inputs = 2, .in = {i32, s}, .attrs = 2,
+         .attr = {OP_A_DIMS("lo", 2, D(0, 0)), OP_A_DIMS("hi", 2, D(0, 0))}},
         {MOVE("pad"), .inputs = 1, .in = {none}, .attrs = 3,
          .attr = {OP_A_DIMS("lo", 1, D(1)), OP_A_DIMS("hi", 1, D(0)), TN_A_STRING("mode", "wrap", 4)}},
         {MOVE("concat"), .inputs = 2, .in = {x, y}, .attrs = 1, .attr = {TN_A_INT("axis", 1)}},
@@ -448,8 +562,12 @@ static void test_wrong(void **state) {
         {INDEX("gather"), .inputs = 2, .in = {x, i32}, .attrs = 1, .attr = {TN_A_INT("axis", 2)}},
         {INDEX("gather"), .inputs = 2, .in = {x, i32}, .attrs = 1, .attr = {TN_A_INT("axis", -1)}},
         {INDEX("gather"), .inputs = 2, .in = {s, i32}, .attrs = 1, .attr = {TN_A_INT("axis", 0)}},
-        IOTA(2, D(2, 3), 2, TN_I64), IOTA(0, NULL, 0, TN_I64), IOTA(1, D(2), 0, TN_STRING), IOTA(1, D(2), 0, TN_BOOL),
-        IOTA(1, D(2), 0, 99), IOTA(1, D(-2), 0, TN_I64)};
+        IOTA(2, D(2, 3), 2, TN_I64),
+        IOTA(0, NULL, 0, TN_I64),
+        IOTA(1, D(2), 0, TN_STRING),
+        IOTA(1, D(2), 0, TN_BOOL),
+        IOTA(1, D(2), 0, 99),
+        IOTA(1, D(-2), 0, TN_I64)};
     for (int i = 0; i < COUNT(cases); i++) {
         tn_tensor *out;
         tn_status status = op_try(&h, &cases[i], 0, &out);
@@ -459,7 +577,8 @@ static void test_wrong(void **state) {
     }
     /* A view may be as large as dims allow; a copy of it is refused by the limit. */
     tn_tensor *one = op_values(&h, TN_F32, 0, NULL, (double[]){1}), *view;
-    op_case wide = {MOVE("broadcast"), .inputs = 1, .in = {one}, .attrs = 1, .attr = {OP_A_DIMS("shape", 1, D(1ll << 50))}};
+    op_case wide = {MOVE("broadcast"), .inputs = 1, .in = {one}, .attrs = 1,
+                    .attr = {OP_A_DIMS("shape", 1, D(1ll << 50))}};
     assert_int_equal(op_try(&h, &wide, 1 << 20, &view), TN_OK);
     assert_int_equal(tn_tensor_count(view), 1ll << 50);
     op_case copied = {MOVE("concat"), .inputs = 1, .in = {view}, .attrs = 1, .attr = {TN_A_INT("axis", 0)}};
@@ -470,9 +589,9 @@ static void test_wrong(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reshape), cmocka_unit_test(test_transpose), cmocka_unit_test(test_broadcast),
-        cmocka_unit_test(test_slice),   cmocka_unit_test(test_pad),       cmocka_unit_test(test_concat),
-        cmocka_unit_test(test_gather),  cmocka_unit_test(test_others),    cmocka_unit_test(test_high_rank),
+        cmocka_unit_test(test_reshape),  cmocka_unit_test(test_transpose), cmocka_unit_test(test_broadcast),
+        cmocka_unit_test(test_slice),    cmocka_unit_test(test_pad),       cmocka_unit_test(test_concat),
+        cmocka_unit_test(test_gather),   cmocka_unit_test(test_others),    cmocka_unit_test(test_high_rank),
         cmocka_unit_test(test_failures), cmocka_unit_test(test_wrong)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

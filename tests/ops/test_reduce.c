@@ -52,16 +52,18 @@ static tn_tensor *elements(op_harness *h, const tn_op *op, tn_dtype dtype, int r
     if (!tn_dtype_is_float(dtype))
         return t;
     for (int64_t i = 0; i < t->count; i++) {
-        static const double powers[] = {0.5, -0.5, 1, -1, 2, -2}, edges[] = {0, -0.0, 1, -1, (double)INFINITY, -(double)INFINITY};
+        static const double powers[] = {0.5, -0.5, 1, -1, 2, -2},
+                            edges[] = {0, -0.0, 1, -1, (double)INFINITY, -(double)INFINITY};
         if (op->code == TN_SCALAR_MUL)
             tn_store_f64(dtype, t->data, i, powers[pick(h, 0, 5)]);
         else if (op->code != TN_SCALAR_ADD && pick(h, 0, 1))
-            tn_store_f64(dtype, t->data, i, pick(h, 0, 20) == 0 ? (double)NAN : edges[pick(h, 0, pick(h, 0, 3) ? 1 : 5)]);
+            tn_store_f64(dtype, t->data, i,
+                         pick(h, 0, 20) == 0 ? (double)NAN : edges[pick(h, 0, pick(h, 0, 3) ? 1 : 5)]);
     }
     return t;
 }
 
-/* --- reductions ------------------------------------------------------------------------------------------------------------- */
+/* --- reductions --------------------------------------------------------------------------------------------------- */
 
 static void oracle_reduce(const op_case *c, tn_tensor *out) {
     const tn_tensor *x = c->in[0];
@@ -89,7 +91,11 @@ static void oracle_reduce(const op_case *c, tn_tensor *out) {
 }
 
 static op_case reduction(const tn_op *op, tn_tensor *x, int count, const int64_t *axes, bool keep) {
-    return (op_case){.op = op, .inputs = 1, .in = {x}, .attrs = 2, .attr = {TN_A_INTS("axes", count, axes), TN_A_INT("keepdims", keep)},
+    return (op_case){.op = op,
+                     .inputs = 1,
+                     .in = {x},
+                     .attrs = 2,
+                     .attr = {TN_A_INTS("axes", count, axes), TN_A_INT("keepdims", keep)},
                      .oracle = oracle_reduce};
 }
 
@@ -185,10 +191,13 @@ static void test_reduce_wrong(void **state) {
     op_harness_begin(&h);
     static const int64_t axes[] = {0, 0, 2, -1, 0, 1, 0};
     const tn_op *sum = row(&tn_family_reduce, "reduce_sum");
-    tn_tensor *x = op_random(&h, TN_F32, 2, (int64_t[]){2, 3}, true), *i8 = op_random(&h, TN_I16, 2, (int64_t[]){2, 3}, true);
-    op_case cases[] = {reduction(sum, x, 2, axes, false),     reduction(sum, x, 1, axes + 2, false), reduction(sum, x, 1, axes + 3, false),
-                       reduction(sum, x, 3, axes + 4, false), reduction(sum, x, 1, axes, false),     reduction(sum, x, 1, axes, false),
-                       reduction(sum, i8, 1, axes, false),    reduction(sum, i8, 1, axes, false),    reduction(sum, x, 1, axes, false)};
+    tn_tensor *x = op_random(&h, TN_F32, 2, (int64_t[]){2, 3}, true),
+              *i8 = op_random(&h, TN_I16, 2, (int64_t[]){2, 3}, true);
+    op_case cases[] = {reduction(sum, x, 2, axes, false),     reduction(sum, x, 1, axes + 2, false),
+                       reduction(sum, x, 1, axes + 3, false), reduction(sum, x, 3, axes + 4, false),
+                       reduction(sum, x, 1, axes, false),     reduction(sum, x, 1, axes, false),
+                       reduction(sum, i8, 1, axes, false),    reduction(sum, i8, 1, axes, false),
+                       reduction(sum, x, 1, axes, false)};
     cases[4].attr[1] = TN_A_INT("keepdims", 2);
     cases[5].attr[1] = TN_A_DTYPE("acc", TN_I32);
     cases[6].attr[1] = TN_A_DTYPE("acc", TN_F32);
@@ -199,11 +208,12 @@ static void test_reduce_wrong(void **state) {
     op_harness_end(&h);
 }
 
-/* --- windows ---------------------------------------------------------------------------------------------------------------- */
+/* --- windows ------------------------------------------------------------------------------------------------------ */
 
 static void oracle_window(const op_case *c, tn_tensor *out) {
     const tn_tensor *x = c->in[0];
-    const int64_t *window = c->attr[0].as.ints, *stride = c->attr[1].as.ints, *dilation = c->attr[2].as.ints, *lo = c->attr[3].as.ints;
+    const int64_t *window = c->attr[0].as.ints, *stride = c->attr[1].as.ints, *dilation = c->attr[2].as.ints,
+                  *lo = c->attr[3].as.ints;
     for (int64_t o = 0; o < out->count; o++) {
         int64_t index[TN_MAX_RANK], tap[TN_MAX_RANK], at[TN_MAX_RANK], taps = 1;
         total t;
@@ -231,9 +241,14 @@ typedef struct window_attrs {
 
 static op_case windowed(const tn_op *op, tn_tensor *x, const window_attrs *a) {
     int n = x->rank;
-    return (op_case){.op = op, .inputs = 1, .in = {x}, .attrs = 5, .oracle = oracle_window,
-                     .attr = {TN_A_INTS("window", n, a->window), TN_A_INTS("stride", n, a->stride), TN_A_INTS("dilation", n, a->dilation),
-                              OP_A_DIMS("lo", n, a->lo), OP_A_DIMS("hi", n, a->hi)}};
+    return (op_case){.op = op,
+                     .inputs = 1,
+                     .in = {x},
+                     .attrs = 5,
+                     .oracle = oracle_window,
+                     .attr = {TN_A_INTS("window", n, a->window), TN_A_INTS("stride", n, a->stride),
+                              TN_A_INTS("dilation", n, a->dilation), OP_A_DIMS("lo", n, a->lo),
+                              OP_A_DIMS("hi", n, a->hi)}};
 }
 
 static void test_window(void **state) {
@@ -267,22 +282,27 @@ static void test_window(void **state) {
     op_harness_end(&h);
 }
 
-/* Windows mostly outside, windows as large as the axis, rows longer than a run: nothing takes time in proportion to a number. */
+/* Windows mostly outside, windows as large as the axis, rows longer than a run: nothing takes time in proportion to
+   a number. */
 static void test_window_large(void **state) {
     op_harness h;
     (void)state;
     op_harness_begin(&h);
     const int64_t big = (int64_t)1 << 40;
     const tn_op *max = row(&tn_family_window, "window_max"), *sum = row(&tn_family_window, "window_sum");
-    op_case c = windowed(max, random_exact(&h, TN_F32, 2, (int64_t[]){3, 5}), &(window_attrs){{1, big}, {1, 1}, {1, 1}, {0, big}, {0, 2}});
+    op_case c = windowed(max, random_exact(&h, TN_F32, 2, (int64_t[]){3, 5}),
+                         &(window_attrs){{1, big}, {1, 1}, {1, 1}, {0, big}, {0, 2}});
     c.oracle = NULL;
     op_check(&h, &c);
-    c = windowed(max, random_exact(&h, TN_F32, 2, (int64_t[]){3, 5}), &(window_attrs){{big, 2}, {big, 1}, {7, 1}, {4 * big, 0}, {4 * big, 0}});
+    c = windowed(max, random_exact(&h, TN_F32, 2, (int64_t[]){3, 5}),
+                 &(window_attrs){{big, 2}, {big, 1}, {7, 1}, {4 * big, 0}, {4 * big, 0}});
     c.oracle = NULL;
     op_check(&h, &c);
-    c = windowed(sum, random_exact(&h, TN_I32, 2, (int64_t[]){2, 600}), &(window_attrs){{1, 3}, {1, 1}, {1, 2}, {0, 2}, {0, 2}});
+    c = windowed(sum, random_exact(&h, TN_I32, 2, (int64_t[]){2, 600}),
+                 &(window_attrs){{1, 3}, {1, 1}, {1, 2}, {0, 2}, {0, 2}});
     op_check(&h, &c);
-    c = windowed(sum, random_exact(&h, TN_F32, 2, (int64_t[]){2, 600}), &(window_attrs){{2, 500}, {1, 7}, {1, 1}, {1, 9}, {0, 400}});
+    c = windowed(sum, random_exact(&h, TN_F32, 2, (int64_t[]){2, 600}),
+                 &(window_attrs){{2, 500}, {1, 7}, {1, 1}, {1, 9}, {0, 400}});
     op_check(&h, &c);
     op_check_failures(&h, &c);
     op_harness_end(&h);
@@ -295,9 +315,10 @@ static void test_window_wrong(void **state) {
     const int64_t m = INT64_MAX;
     const tn_op *max = row(&tn_family_window, "window_max");
     tn_tensor *x = op_random(&h, TN_F32, 1, (int64_t[]){4}, true);
-    const window_attrs wrong[] = {{{0}, {1}, {1}, {0}, {0}},  {{1}, {0}, {1}, {0}, {0}},  {{1}, {1}, {0}, {0}, {0}}, {{-1}, {1}, {1}, {0}, {0}},
-                                  {{1}, {-1}, {1}, {0}, {0}}, {{1}, {1}, {1}, {-1}, {0}}, {{1}, {1}, {1}, {0}, {-1}}, {{6}, {1}, {1}, {0}, {0}},
-                                  {{m}, {1}, {m}, {0}, {0}},  {{1}, {1}, {1}, {m}, {m}},  {{3}, {1}, {3}, {0}, {1}}};
+    const window_attrs wrong[] = {{{0}, {1}, {1}, {0}, {0}},  {{1}, {0}, {1}, {0}, {0}},  {{1}, {1}, {0}, {0}, {0}},
+                                  {{-1}, {1}, {1}, {0}, {0}}, {{1}, {-1}, {1}, {0}, {0}}, {{1}, {1}, {1}, {-1}, {0}},
+                                  {{1}, {1}, {1}, {0}, {-1}}, {{6}, {1}, {1}, {0}, {0}},  {{m}, {1}, {m}, {0}, {0}},
+                                  {{1}, {1}, {1}, {m}, {m}},  {{3}, {1}, {3}, {0}, {1}}};
     for (int i = 0; i < COUNT(wrong); i++) {
         op_case c = windowed(max, x, &wrong[i]);
         tn_tensor *out;
@@ -313,9 +334,9 @@ static void test_window_wrong(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_reduce),       cmocka_unit_test(test_reduce_large),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_reduce),        cmocka_unit_test(test_reduce_large),
                                        cmocka_unit_test(test_reduce_values), cmocka_unit_test(test_reduce_wrong),
-                                       cmocka_unit_test(test_window),       cmocka_unit_test(test_window_large),
+                                       cmocka_unit_test(test_window),        cmocka_unit_test(test_window_large),
                                        cmocka_unit_test(test_window_wrong)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

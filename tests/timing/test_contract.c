@@ -1,5 +1,5 @@
-/* How fast the reference evaluates contractions and reductions on one thread. Printed; slower than the bound is a failure in optimised
-   builds. */
+/* How fast the reference evaluates contractions and reductions on one thread. Printed; slower than the bound is a
+   failure in optimised builds. */
 #include "ops/naive.h"
 
 #include "base/number.h"
@@ -30,24 +30,30 @@ static void check(const char *what, double operations, double seconds, double le
 #endif
 }
 
-static void dot(op_harness *h, const char *what, tn_dtype dtype, int64_t m, int64_t n, int64_t k, bool transposed, double least) {
+static void dot(op_harness *h, const char *what, tn_dtype dtype, int64_t m, int64_t n, int64_t k, bool transposed,
+                double least) {
     int64_t one = 1, b_axis = transposed, b_dims[] = {transposed ? n : k, transposed ? k : n};
-    op_case c = {.op = row(&tn_family_contract, "dot"), .inputs = 2, .attrs = 4,
+    op_case c = {.op = row(&tn_family_contract, "dot"),
+                 .inputs = 2,
+                 .attrs = 4,
                  .in = {op_random(h, dtype, 2, (int64_t[]){m, k}, true), op_random(h, dtype, 2, b_dims, true)},
-                 .attr = {TN_A_INTS("a_batch", 0, NULL), TN_A_INTS("b_batch", 0, NULL), TN_A_INTS("a_contract", 1, &one),
-                          TN_A_INTS("b_contract", 1, &b_axis)}};
+                 .attr = {TN_A_INTS("a_batch", 0, NULL), TN_A_INTS("b_batch", 0, NULL),
+                          TN_A_INTS("a_contract", 1, &one), TN_A_INTS("b_contract", 1, &b_axis)}};
     check(what, 2.0 * (double)(m * n * k), best_time(h, &c), least);
 }
 
-static void conv(op_harness *h, const char *what, int64_t channels, int64_t size, int64_t out, int64_t kernel, int64_t stride, int64_t gap,
-                 int64_t groups, double least) {
+static void conv(op_harness *h, const char *what, int64_t channels, int64_t size, int64_t out, int64_t kernel,
+                 int64_t stride, int64_t gap, int64_t groups, double least) {
     int64_t strides[] = {stride, stride}, ones[] = {1, 1}, gaps[] = {gap, gap}, pad[] = {kernel / 2, kernel / 2};
     int64_t spread = (size - 1) * gap + 1, side = (spread + 2 * pad[0] - kernel) / stride + 1;
-    op_case c = {.op = row(&tn_family_contract, "conv"), .inputs = 2, .attrs = 6,
+    op_case c = {.op = row(&tn_family_contract, "conv"),
+                 .inputs = 2,
+                 .attrs = 6,
                  .in = {op_random(h, TN_F32, 4, (int64_t[]){1, channels, size, size}, true),
                         op_random(h, TN_F32, 4, (int64_t[]){out, channels / groups, kernel, kernel}, true)},
-                 .attr = {TN_A_INTS("stride", 2, strides), TN_A_INTS("dilation", 2, ones), TN_A_INTS("lhs_dilation", 2, gaps),
-                          OP_A_DIMS("lo", 2, pad), OP_A_DIMS("hi", 2, pad), TN_A_INT("groups", groups)}};
+                 .attr = {TN_A_INTS("stride", 2, strides), TN_A_INTS("dilation", 2, ones),
+                          TN_A_INTS("lhs_dilation", 2, gaps), OP_A_DIMS("lo", 2, pad), OP_A_DIMS("hi", 2, pad),
+                          TN_A_INT("groups", groups)}};
     check(what, 2.0 * (double)(out * channels / groups * kernel * kernel * side * side), best_time(h, &c), least);
 }
 
@@ -76,7 +82,10 @@ static void test_contractions(void **state) {
 }
 
 static void reduce(op_harness *h, const char *what, const char *name, const int64_t *dims, int64_t axis) {
-    op_case c = {.op = row(&tn_family_reduce, name), .inputs = 1, .in = {op_random(h, TN_F32, 2, dims, true)}, .attrs = 1,
+    op_case c = {.op = row(&tn_family_reduce, name),
+                 .inputs = 1,
+                 .in = {op_random(h, TN_F32, 2, dims, true)},
+                 .attrs = 1,
                  .attr = {TN_A_INTS("axes", 1, &axis)}};
     check(what, (double)(dims[0] * dims[1]), best_time(h, &c), 0);
 }
@@ -94,10 +103,12 @@ static void test_reductions(void **state) {
     reduce(&h, "reduce_max [2048, 1024] over rows (elements)", "reduce_max", dims, 0);
     reduce(&h, "reduce_max [2048, 1024] along rows (elements)", "reduce_max", dims, 1);
     int64_t window[] = {1, 1, 3, 3}, stride[] = {1, 1, 2, 2}, ones[] = {1, 1, 1, 1}, pad[] = {0, 0, 1, 1};
-    op_case c = {.op = row(&tn_family_window, "window_max"), .inputs = 1, .in = {op_random(&h, TN_F32, 4, (int64_t[]){1, 64, 112, 112}, true)},
+    op_case c = {.op = row(&tn_family_window, "window_max"),
+                 .inputs = 1,
+                 .in = {op_random(&h, TN_F32, 4, (int64_t[]){1, 64, 112, 112}, true)},
                  .attrs = 5,
-                 .attr = {TN_A_INTS("window", 4, window), TN_A_INTS("stride", 4, stride), TN_A_INTS("dilation", 4, ones),
-                          OP_A_DIMS("lo", 4, pad), OP_A_DIMS("hi", 4, pad)}};
+                 .attr = {TN_A_INTS("window", 4, window), TN_A_INTS("stride", 4, stride),
+                          TN_A_INTS("dilation", 4, ones), OP_A_DIMS("lo", 4, pad), OP_A_DIMS("hi", 4, pad)}};
     check("window_max 3x3/2 at 112, 64 channels (elements)", 64.0 * 56 * 56 * 9, best_time(&h, &c), 0);
     op_harness_end(&h);
 }
