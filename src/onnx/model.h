@@ -1,0 +1,59 @@
+/* Reading ONNX models into graphs of onnx.* nodes, and turning those into primitives.
+
+   A loaded graph keeps what is needed to write it back: metadata under the keys below, model-local functions as functions of the
+   graph ("domain.Name", or "domain.Name:overload"), and on nodes, beside the attributes of the file, these of our own:
+     __opset     INT     the operator set version of the node's domain, where it is not the model's (in functions)
+     __overload  STRING  of a call
+     __regions   STRING  names of the graph attributes of an operator that is not known, in the order of the regions
+     __ref:NAME  STRING  in functions: the caller's attribute that NAME stands for (NAME itself, if there, is the default)
+     __captures  INT     nodes with regions that wait for run time: so many inputs at the end are values the regions read */
+#ifndef TN_ONNX_MODEL_H
+#define TN_ONNX_MODEL_H
+
+#include "base/buffer.h"
+#include "ir/graph.h"
+
+/* Metadata keys. Prefixes end with ':' and are followed by a domain, a key, a value's name. */
+#define TN_META_IR_VERSION "ir_version"
+#define TN_META_PRODUCER "producer_name"
+#define TN_META_PRODUCER_VERSION "producer_version"
+#define TN_META_DOMAIN "domain"
+#define TN_META_MODEL_VERSION "model_version"
+#define TN_META_DOC "doc_string"
+#define TN_META_GRAPH_NAME "graph_name"
+#define TN_META_GRAPH_DOC "graph_doc"
+#define TN_META_FILE "file"
+#define TN_META_OPSET "opset:"   /* "opset:ai.onnx" -> "17" */
+#define TN_META_PROP "prop:"     /* metadata_props */
+#define TN_META_TYPE "declared:" /* type the file declares for an inner value or output of the main graph: "f32[1,?,3]" */
+#define TN_META_WARNINGS "warnings" /* lines */
+
+#define TN_ONNX_IR_OLDEST 1
+#define TN_ONNX_IR_NEWEST 14
+
+typedef struct tn_onnx_options {
+    tn_heap *heap;      /* NULL: the default heap */
+    uint64_t max_bytes; /* of tensor data and file together; 0: no limit */
+    uint64_t max_nodes; /* after functions are inlined; 0: TN_ONNX_MAX_NODES */
+    bool copy;          /* copies weights out of the files, which may then change or vanish */
+} tn_onnx_options;
+#define TN_ONNX_MAX_NODES 1000000
+
+/* A graph of onnx.* nodes over the mapped file. NULL with the error set; `where` names the file and node. */
+tn_graph *tn_onnx_load_file(const char *path, const tn_onnx_options *options);
+
+/* External data for models in memory: fills bytes and size (which must stay as they are until loading ends: they are copied).
+   `location` is what the model says, not to be trusted as a path. */
+typedef tn_status tn_onnx_external(void *ctx, const char *location, const void **bytes, size_t *size);
+/* The same from memory, which is copied from. `external` NULL: external data is refused. */
+tn_graph *tn_onnx_load_memory(const void *bytes, size_t size, tn_onnx_external *external, void *ctx, const tn_onnx_options *options);
+
+/* Appends a line for each operator of the graph that nothing can expand: name, domain, version, nodes. Empty: all are known. */
+tn_status tn_onnx_list_unsupported(tn_graph *graph, tn_text *out, uint32_t *count);
+
+/* Turns onnx.* nodes into primitives, in place, functions inlined. Nodes that need to know more than can be known before run
+   time stay: they are expanded when they run. max_nodes as in the options. TN_ERR_UNSUPPORTED lists all operators that are not
+   supported. What a file declares and inference contradicts becomes a line of TN_META_WARNINGS; inference wins. */
+tn_status tn_onnx_expand(tn_graph *graph, uint64_t max_nodes);
+
+#endif

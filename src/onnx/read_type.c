@@ -1,0 +1,203 @@
+/* TypeProto and ValueInfoProto. */
+#include "onnx/reader.h"
+
+#include <inttypes.h>
+
+/* Names that writers give to dimensions they know nothing about: they bind nothing together. */
+static bool means_unknown(const char *name) {
+    static const char *const list[] = {"", "?", "None", "none", "unknown", "-1", "*"};
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        if (strcmp(name, list[i]) == 0)
+            return true;
+    return false;
+}
+
+/* One Dimension: *value, or *name set, or neither (*value negative; when `strict`, a negative number in the file is an error). */
+static tn_status read_dim(tn_slice message, bool strict, int64_t *value, tn_slice *name) {
+    tn_wire w;
+    tn_wire_field f;
+    bool negative = false;
+    *value = -1;
+    *name = (tn_slice){0};
+    tn_wire_init(&w, message.data, message.size);
+    while (tn_wire_next(&w, &f))
+        if (f.key == TN_WIRE_KEY(1, TN_WIRE_VARINT)) {
+            *value = (int64_t)f.value;
+            *name = (tn_slice){0};
+            negative = *value < 0;
+        } else if (f.key == TN_WIRE_KEY(2, TN_WIRE_BYTES)) {
+            *name = tn_wire_slice(&f);
+            *value = -1;
+            negative = false;
+        }
+    if (negative && strict)
+        return tn_fail(TN_ERR_MODEL, "a declared dimension is %" PRId64, *value);
+    return w.status;
+}
+
+typedef struct tensor_type {
+    uint64_t dtype;
+    int rank; /* -1: no shape */
+    tn_slice dim[TN_MAX_RANK];
+} tensor_type;
+
+static tn_status read_shape(tn_slice message, tensor_type *t) {
+    tn_wire w;
+    tn_wire_field f;
+    t->rank = 0;
+    tn_wire_init(&w, message.data, message.size);
+    while (tn_wire_next(&w, &f))
+        if (f.key == TN_WIRE_KEY(1, TN_WIRE_BYTES)) {
+            if (t->rank == TN_MAX_RANK)
+                return tn_fail(TN_ERR_LIMIT, "a declared tensor of more than %d dimensions", TN_MAX_RANK);
+            t->dim[t->rank++] = tn_wire_slice(&f);
+        }
+    return w.status;
+}
+
+static tn_status read_tensor_type(tn_slice message, tensor_type *t) {
+    tn_wire w;
+    tn_wire_field f;
+    *t = (tensor_type){.rank = -1};
+    tn_wire_init(&w, message.data, message.size);
+    while (tn_wire_next(&w, &f))
+        if (f.key == TN_WIRE_KEY(1, TN_WIRE_VARINT))
+            t->dtype = f.value;
+        else if (f.key == TN_WIRE_KEY(2, TN_WIRE_BYTES))
+            TN_TRY(read_shape(tn_wire_slice(&f), t));
+    if (t->dtype >= TN_DTYPE_COUNT)
+        return tn_fail(TN_ERR_MODEL, "element type %" PRIu64 " does not exist", t->dtype);
+    return w.status;
+}
+
+static tn_status make_tensor_type(tn_onnx_reader *r, tn_slice message, tn_type *type) {
+    tensor_type t;
+    tn_dim dims[TN_MAX_RANK];
+    TN_TRY(read_tensor_type(message, &t));
+    if (!t.dtype)
+        return TN_OK;
+    for (int i = 0; i < t.rank; i++) {
+        int64_t value;
+        tn_slice name;
+        uint32_t id = 0;
+        TN_TRY(read_dim(t.dim[i], true, &value, &name));
+        if (!tn_onnx_name(r, name, &id))
+            return tn_error_status();
+        if (value >= 0)
+            dims[i] = tn_dim_const(r->graph, value);
+        else if (means_unknown(tn_onnx_text(r, id)))
+            dims[i] = tn_dim_fresh(r->graph, 0, INT64_MAX);
+        else
+            dims[i] = tn_dim_symbol(r->graph, tn_onnx_text(r, id));
+    }
+    *type = tn_type_tensor(r->graph, (tn_dtype)t.dtype, t.rank, dims);
+    return tn_graph_check(r->graph);
+}
+
+/* The message of field `number` of a message of one element type (sequence, optional: 1; map: 2), and a map's key. */
+static tn_status inner_type(tn_slice message, uint32_t number, tn_slice *inner, uint64_t *key) {
+    tn_wire w;
+    tn_wire_field f;
+    tn_wire_init(&w, message.data, message.size);
+    while (tn_wire_next(&w, &f))
+        if (f.key == TN_WIRE_KEY(number, TN_WIRE_BYTES))
+            *inner = tn_wire_slice(&f);
+        else if (f.key == TN_WIRE_KEY(1, TN_WIRE_VARINT))
+            *key = f.value;
+    return w.status;
+}
+
+tn_status tn_onnx_read_type(tn_onnx_reader *r, tn_slice message, int depth, tn_type *type) {
+    tn_wire w;
+    tn_wire_field f;
+    tn_slice body = {0}, inner = {0};
+    uint64_t key = 0;
+    uint32_t which = 0;
+    tn_type element = {0};
+    *type = (tn_type){0};
+    if (depth > TN_MAX_NESTING)
+        return tn_fail(TN_ERR_LIMIT, "types are nested deeper than %d", TN_MAX_NESTING);
+    tn_wire_init(&w, message.data, message.size);
+    while (tn_wire_next(&w, &f))
+        if ((f.key & 7) == TN_WIRE_BYTES && f.key >> 3 != 6) {
+            which = f.key >> 3;
+            body = tn_wire_slice(&f);
+        }
+    TN_TRY(w.status);
+    switch (which) {
+    case 0: return TN_OK;
+    case 1: return make_tensor_type(r, body, type);
+    case 4:
+    case 5:
+    case 9: break;
+    case 8: return tn_fail(TN_ERR_UNSUPPORTED, "not supported: a value that is a sparse tensor");
+    default: return tn_fail(TN_ERR_UNSUPPORTED, "not supported: a value of an opaque type");
+    }
+    TN_TRY(inner_type(body, which == 5 ? 2 : 1, &inner, &key));
+    if (inner.data)
+        TN_TRY(tn_onnx_read_type(r, inner, depth + 1, &element));
+    if (which == 4)
+        *type = tn_type_sequence(r->graph, element);
+    else if (which == 9)
+        *type = tn_type_optional(r->graph, element);
+    else if (key == 0 || key >= TN_DTYPE_COUNT)
+        return tn_fail(TN_ERR_MODEL, "a map whose keys have element type %" PRIu64, key);
+    else
+        *type = tn_type_map(r->graph, (tn_dtype)key, element);
+    return tn_graph_check(r->graph);
+}
+
+tn_status tn_onnx_read_value_info(tn_slice message, tn_slice *name, tn_slice *type) {
+    tn_wire w;
+    tn_wire_field f;
+    *name = *type = (tn_slice){0};
+    tn_wire_init(&w, message.data, message.size);
+    while (tn_wire_next(&w, &f))
+        if (f.key == TN_WIRE_KEY(1, TN_WIRE_BYTES))
+            *name = tn_wire_slice(&f);
+        else if (f.key == TN_WIRE_KEY(2, TN_WIRE_BYTES))
+            *type = tn_wire_slice(&f);
+    return w.status;
+}
+
+/* Only tensor types with a shape say something that inference can contradict. */
+tn_status tn_onnx_declare(tn_onnx_reader *r, uint32_t name, tn_slice type) {
+    tn_wire w;
+    tn_wire_field f;
+    tensor_type t = {.rank = -1};
+    tn_wire_init(&w, type.data, type.size);
+    while (tn_wire_next(&w, &f))
+        if (f.key == TN_WIRE_KEY(1, TN_WIRE_BYTES))
+            TN_TRY(read_tensor_type(tn_wire_slice(&f), &t));
+    TN_TRY(w.status);
+    if (t.rank < 0 || !t.dtype)
+        return TN_OK;
+    tn_text key, text;
+    tn_text_init(&key, r->heap);
+    tn_text_init(&text, r->heap);
+    tn_text_printf(&key, TN_META_TYPE "%s", tn_onnx_text(r, name));
+    tn_text_printf(&text, "%s[", tn_dtype_name((tn_dtype)t.dtype));
+    tn_status status = TN_OK;
+    for (int i = 0; i < t.rank && status == TN_OK; i++) {
+        int64_t value;
+        tn_slice symbol;
+        status = read_dim(t.dim[i], false, &value, &symbol);
+        tn_text_add(&text, i ? "," : "");
+        if (value >= 0)
+            tn_text_printf(&text, "%" PRId64, value);
+        else
+            tn_text_add(&text, "?");
+    }
+    tn_text_add(&text, "]");
+    if (status == TN_OK && (key.failed || text.failed))
+        status = tn_error_status();
+    if (status == TN_OK) {
+        /* not tn_graph_set_metadata: it looks for the key, and there may be many */
+        uint32_t k = tn_strings_add(&r->graph->strings, key.data, key.len), v = tn_strings_add(&r->graph->strings, text.data, text.len);
+        if (k == UINT32_MAX || v == UINT32_MAX || !tn_vec_push(r->heap, &r->graph->metadata, ((tn_metadata){k, v})))
+            status = tn_error_status();
+    }
+    tn_text_free(&key);
+    tn_text_free(&text);
+    return status;
+}
