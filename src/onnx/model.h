@@ -6,7 +6,7 @@
      __overload  STRING  of a call
      __regions   STRING  names of the graph attributes of an operator that is not known, in the order of the regions
      __ref:NAME  STRING  in functions: the caller's attribute that NAME stands for (NAME itself, if there, is the default)
-     __captures  INT     nodes with regions that wait for run time: so many inputs at the end are values the regions read */
+     __captures  INT     nodes with regions: so many inputs at the end are not the operator's, but what the regions read from outside */
 #ifndef TN_ONNX_MODEL_H
 #define TN_ONNX_MODEL_H
 

@@ -96,7 +96,7 @@ extern const tn_onnx_family tn_onnx_family_norm;
 const tn_onnx_op *tn_onnx_find(const char *domain, const char *name, int version);
 /* Any row of that operator, whatever version, or NULL. */
 const tn_onnx_op *tn_onnx_find_any(const char *domain, const char *name);
-/* All ONNX rows (one for each name) in front of Tenon's own: the op table of graphs that come from ONNX. Lives for ever. */
+/* Tenon's own rows and all ONNX rows (one for each name): the op table of graphs that come from ONNX. Lives for ever. */
 const tn_op_table *tn_onnx_table(void);
 /* All families, for listings. */
 const tn_onnx_family *const *tn_onnx_families(uint32_t *count);
@@ -105,7 +105,7 @@ int tn_onnx_newest(const char *domain);
 
 /* --- one node's expansion ------------------------------------------------------------------------------------------------- */
 
-struct tn_expand_input;
+struct tn_expand_slot;
 struct tn_expander;
 struct tn_expand {
     tn_graph *graph;
@@ -114,7 +114,7 @@ struct tn_expand {
     int version;              /* operator set of its domain that the node is written in */
     uint32_t inputs, outputs; /* counts in the newest form (trailing absent inputs are not counted) */
     /* internal: */
-    const struct tn_expand_input *in;
+    const struct tn_expand_slot *in;
     const tn_attr *attrs;
     uint32_t attr_count;
     tn_value *out;
@@ -124,14 +124,14 @@ struct tn_expand {
     bool final;        /* every shape is concrete and every small integer input known: `later` is of no use */
 };
 
-/* Inputs. Index beyond the count reads as absent. dtype NONE, rank -1, dims NULL: unknown or absent. */
+/* Inputs. Index beyond the count reads as absent. dtype NONE, rank -1: unknown or absent. */
 bool tn_expand_has(const tn_expand *x, uint32_t input);
 tn_value tn_expand_input(tn_expand *x, uint32_t input); /* null: absent */
 tn_dtype tn_expand_dtype(tn_expand *x, uint32_t input);
 int tn_expand_rank(tn_expand *x, uint32_t input);
 const tn_dim *tn_expand_input_dims(tn_expand *x, uint32_t input); /* valid until the graph changes */
 tn_dim tn_expand_dim(tn_expand *x, uint32_t input, int axis); /* negative: from the end; null when unknown */
-/* A copy of the dims in the node's scratch memory: stays valid while building. NULL: unknown rank or out of memory. */
+/* The dims, copied to the node's scratch memory: stay valid while building. NULL: unknown rank, absent or out of memory. */
 const tn_dim *tn_expand_dims_copy(tn_expand *x, uint32_t input);
 /* The elements of a small integer input when known: the number of them, or -1 (unknown, absent, more than `max`, not an
    integer or bool tensor of rank <= 1). _i64 wants constants; _dims takes symbolic ones. */

@@ -461,12 +461,27 @@ static tn_status add_own_attrs(node *n) {
     return TN_OK;
 }
 
+/* What the regions read from outside becomes inputs, after those of the operator: so it lives, and reaches a node that waits. */
+static tn_status add_captures(node *n, const tn_region *regions) {
+    tn_onnx_reader *r = n->r;
+    tn_value_vec captures = {0};
+    tn_status status = tn_onnx_captures(r->graph, n->graphs.len, regions, r->heap, &captures);
+    for (uint32_t i = 0; i < captures.len && status == TN_OK; i++)
+        if (!tn_vec_push(r->heap, &n->inputs, captures.data[i]))
+            status = tn_error_status();
+    if (status == TN_OK && captures.len)
+        status = push_attr(n, TN_A_INT("__captures", captures.len));
+    tn_vec_free(r->heap, &captures);
+    return status;
+}
+
 static tn_status add_node(node *n, const char *label) {
     tn_onnx_reader *r = n->r;
     tn_region *regions = tn_arena_alloc(&n->scratch, (n->graphs.len + 1) * sizeof *regions);
     if (!regions)
         return tn_error_status();
     TN_TRY(read_graphs(n, regions));
+    TN_TRY(add_captures(n, regions));
     uint32_t location = tn_location_make(r->graph, n->op_name, label, r->file, 0);
     tn_graph_at_location(r->graph, location);
     tn_node id = tn_graph_add_node(r->graph, &(tn_node_desc){.op = n->row, .name = label, .input_count = n->inputs.len, .inputs = n->inputs.data,

@@ -69,6 +69,10 @@ tn_status tn_onnx_read_node(tn_onnx_reader *r, tn_slice message);
 bool tn_onnx_lookup(const tn_onnx_reader *r, uint32_t name, tn_value *value);
 tn_status tn_onnx_bind(tn_onnx_reader *r, uint32_t name, tn_value value);
 
+/* Values that regions read from outside them, each once, in the order they are met. */
+typedef TN_VEC(tn_value) tn_value_vec;
+tn_status tn_onnx_captures(const tn_graph *graph, uint32_t count, const tn_region *regions, tn_heap *heap, tn_value_vec *out);
+
 /* The operator set version of a domain where we are; TN_ERR_MODEL when it is not imported. */
 tn_status tn_onnx_opset(tn_onnx_reader *r, const char *domain, int *version);
 

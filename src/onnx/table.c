@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "onnx/op.h"
+#include "ops/ops.h"
 
 const char tn_onnx_known[] = "onnx";
 
@@ -47,7 +48,7 @@ int tn_onnx_newest(const char *domain) {
 
 /* --- the index, built once ------------------------------------------------------------------------------------------------ */
 
-enum { INDEX_ROWS = 1024, INDEX_SLOTS = 2048 };
+enum { INDEX_ROWS = 1280, INDEX_SLOTS = 2048 }; /* more than there are rows; half full at most */
 
 static struct {
     const tn_op *ops[INDEX_ROWS];         /* one for each name */
@@ -68,8 +69,13 @@ static uint32_t slot_of(const char *domain, const char *name) {
 
 static void build_index(void) {
     uint32_t rows = 0, names = 0;
+    const tn_op_table *own = tn_ops_table();
+    while (names < own->count && names < INDEX_ROWS) { /* first: builders look for them all the time */
+        onnx_index.ops[names] = own->rows[names];
+        names++;
+    }
     for (size_t f = 0; families[f]; f++)
-        for (uint32_t i = 0; i < families[f]->count && rows < INDEX_ROWS; i++, rows++) {
+        for (uint32_t i = 0; i < families[f]->count && names < INDEX_ROWS && rows < INDEX_SLOTS / 2; i++, rows++) {
             const tn_onnx_op *row = &families[f]->rows[i];
             bool first = true;
             uint32_t s = slot_of(row->domain, row->name);

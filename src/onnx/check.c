@@ -1,0 +1,245 @@
+/* What is refused before anything is expanded: operators that nobody knows, all in one message; functions that call themselves;
+   more nodes than are allowed once functions are inlined; bodies of the wrong form. */
+#include "onnx/expander.h"
+
+#include <inttypes.h>
+
+/* One operator that is not supported. */
+typedef struct missing {
+    char domain[128];
+    const char *name;
+    int version;
+    const char *why;
+    uint32_t count;
+    uint32_t nodes[3]; /* the first ones */
+} missing;
+
+typedef struct check {
+    tn_expander *ex;
+    const tn_graph *graph; /* being walked: ex->graph, or its library */
+    TN_VEC(missing) missing;
+    uint64_t *size;  /* by function: nodes after inlining, 0: not known yet */
+    uint8_t *state;  /* by function: 1 on the path, 2 done */
+    int depth;
+} check;
+
+/* --- operators ------------------------------------------------------------------------------------------------------------------- */
+
+static tn_status add_missing(check *c, tn_node node, const tn_onnx_identity *id) {
+    for (uint32_t i = 0; i < c->missing.len; i++) {
+        missing *m = &c->missing.data[i];
+        if (m->version == id->version && strcmp(m->name, id->name) == 0 && strcmp(m->domain, id->domain) == 0) {
+            if (m->count < 3)
+                m->nodes[m->count] = node.id;
+            m->count++;
+            return TN_OK;
+        }
+    }
+    if (c->missing.len == 1000) /* the message ends long before */
+        return TN_OK;
+    missing m = {.name = id->name, .version = id->version, .count = 1, .nodes = {node.id}};
+    memcpy(m.domain, id->domain, sizeof m.domain);
+    if (tn_onnx_find_any(id->domain, id->name))
+        m.why = id->version < 1 ? "" : "not in this version";
+    return tn_vec_push(c->ex->graph->heap, &c->missing, m) ? TN_OK : tn_error_status();
+}
+
+static void describe(const check *c, const missing *m, tn_text *out) {
+    tn_text_printf(out, "%s (domain %s, version %d%s%s; %s", m->name, *m->domain ? m->domain : "ai.onnx", m->version, m->why ? ", " : "",
+                   m->why ? m->why : "", m->count == 1 ? "node" : "nodes");
+    for (uint32_t i = 0; i < m->count && i < 3; i++)
+        tn_text_printf(out, "%s '%s'", i ? "," : "", tn_node_name(c->graph, (tn_node){m->nodes[i]}));
+    if (m->count > 3)
+        tn_text_printf(out, " and %" PRIu32 " more", m->count - 3);
+    tn_text_add(out, ")");
+}
+
+/* --- forms of bodies ------------------------------------------------------------------------------------------------------------- */
+
+static tn_status bad_form(const check *c, tn_node node, const char *format, uint32_t a, uint32_t b) {
+    (void)tn_fail(TN_ERR_MODEL, format, a, b);
+    tn_fail_at_node(c->graph, node);
+    return TN_ERR_MODEL;
+}
+
+static tn_status check_if(const check *c, tn_node node) {
+    uint32_t outputs = tn_node_output_count(c->graph, node);
+    uint32_t then_results = tn_region_result_count(c->graph, tn_node_region(c->graph, node, 0));
+    uint32_t else_results = tn_region_result_count(c->graph, tn_node_region(c->graph, node, 1));
+    if (then_results != else_results)
+        return bad_form(c, node, "the branches of If give %" PRIu32 " and %" PRIu32 " values", then_results, else_results);
+    for (uint32_t i = 0; i < 2; i++) {
+        tn_region r = tn_node_region(c->graph, node, i);
+        if (tn_region_arg_count(c->graph, r))
+            return bad_form(c, node, "branch %" PRIu32 " of If declares %" PRIu32 " inputs; branches have none", i, tn_region_arg_count(c->graph, r));
+        if (tn_region_result_count(c->graph, r) < outputs)
+            return bad_form(c, node, "a branch of If gives %" PRIu32 " values, the node has %" PRIu32 " outputs",
+                            tn_region_result_count(c->graph, r), outputs);
+    }
+    return TN_OK;
+}
+
+static tn_status check_loop(const check *c, tn_node node) {
+    uint32_t inputs = tn_onnx_input_count(c->graph, node), outputs = tn_node_output_count(c->graph, node);
+    tn_region r = tn_node_region(c->graph, node, 0);
+    uint32_t args = tn_region_arg_count(c->graph, r), results = tn_region_result_count(c->graph, r);
+    uint32_t carried = inputs > 2 ? inputs - 2 : 0;
+    if (args != carried + 2)
+        return bad_form(c, node, "the body of Loop takes %" PRIu32 " values, it is given %" PRIu32, args, carried + 2);
+    if (results < carried + 1 || outputs > results - 1)
+        return bad_form(c, node, "the body of Loop gives %" PRIu32 " values, the node has %" PRIu32 " outputs", results, outputs);
+    return TN_OK;
+}
+
+static tn_status check_scan(const check *c, tn_node node, int version) {
+    uint32_t inputs = tn_onnx_input_count(c->graph, node), outputs = tn_node_output_count(c->graph, node);
+    tn_region r = tn_node_region(c->graph, node, 0);
+    uint32_t given = version < 9 && inputs ? inputs - 1 : inputs; /* Scan of operator set 8 begins with sequence_lens */
+    if (tn_region_arg_count(c->graph, r) != given)
+        return bad_form(c, node, "the body of Scan takes %" PRIu32 " values, it is given %" PRIu32, tn_region_arg_count(c->graph, r), given);
+    if (tn_region_result_count(c->graph, r) < outputs)
+        return bad_form(c, node, "the body of Scan gives %" PRIu32 " values, the node has %" PRIu32 " outputs",
+                        tn_region_result_count(c->graph, r), outputs);
+    return TN_OK;
+}
+
+static tn_status check_form(const check *c, tn_node node, const tn_onnx_identity *id) {
+    uint32_t regions = tn_node_region_count(c->graph, node);
+    if (*id->domain || !id->row)
+        return TN_OK;
+    if (regions != (uint32_t)id->row->op.regions)
+        return bad_form(c, node, "the node has %" PRIu32 " graphs, its operator %" PRIu32, regions, (uint32_t)id->row->op.regions);
+    if (strcmp(id->name, "If") == 0)
+        return check_if(c, node);
+    if (strcmp(id->name, "Loop") == 0)
+        return check_loop(c, node);
+    if (strcmp(id->name, "Scan") == 0)
+        return check_scan(c, node, id->version);
+    return TN_OK;
+}
+
+/* --- the walk -------------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t add(uint64_t a, uint64_t b) {
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static tn_status walk_region(check *c, tn_region region, uint64_t *size);
+
+static tn_status walk_function(check *c, uint32_t function, tn_node call, uint64_t *size) {
+    const tn_graph *library = c->ex->library, *graph = c->graph;
+    if (c->state[function] == 2) {
+        *size = c->size[function];
+        return TN_OK;
+    }
+    const char *name = tn_strings_text(&library->strings, library->function.data[function].name);
+    if (c->state[function] == 1 || c->depth == TN_MAX_NESTING) {
+        tn_status status = c->state[function] == 1 ? tn_fail(TN_ERR_MODEL, "function '%s' calls itself, directly or through others", name)
+                                                   : tn_fail(TN_ERR_LIMIT, "functions call each other deeper than %d", TN_MAX_NESTING);
+        if (call.id)
+            tn_fail_at_node(graph, call);
+        return status;
+    }
+    c->state[function] = 1;
+    c->depth++;
+    c->graph = library;
+    tn_status status = walk_region(c, tn_graph_function_region(library, function), size);
+    c->graph = graph;
+    c->depth--;
+    c->state[function] = 2;
+    c->size[function] = *size;
+    return status;
+}
+
+static tn_status walk_region(check *c, tn_region region, uint64_t *size) {
+    const tn_graph *g = c->graph;
+    *size = 0;
+    for (tn_node n = tn_region_first(g, region); n.id; n = tn_node_next(g, n)) {
+        uint64_t inner = 0;
+        *size = add(*size, 1);
+        for (uint32_t i = 0; i < tn_node_region_count(g, n); i++) {
+            TN_TRY(walk_region(c, tn_node_region(g, n, i), &inner));
+            *size = add(*size, inner);
+        }
+        if (!tn_node_is_onnx(g, n))
+            continue;
+        tn_onnx_identity id;
+        TN_TRY(tn_onnx_identify(c->ex, g, n, &id));
+        if (id.function != UINT32_MAX) {
+            TN_TRY(walk_function(c, id.function, n, &inner));
+            *size = add(*size, inner);
+        } else if (!id.row || (!id.row->expand && !id.row->host)) {
+            TN_TRY(add_missing(c, n, &id));
+        } else {
+            TN_TRY(check_form(c, n, &id));
+        }
+    }
+    return TN_OK;
+}
+
+static tn_status begin(check *c, tn_expander *ex) {
+    uint32_t n = ex->library->function.len;
+    *c = (check){.ex = ex, .graph = ex->graph};
+    c->size = tn_alloc_array(ex->graph->heap, n, sizeof *c->size);
+    c->state = tn_alloc(ex->graph->heap, n);
+    return c->size && c->state ? TN_OK : tn_error_status();
+}
+
+static void end(check *c) {
+    tn_heap *heap = c->ex->graph->heap;
+    tn_free(heap, c->size);
+    tn_free(heap, c->state);
+    tn_vec_free(heap, &c->missing);
+}
+
+static tn_status refuse_missing(const check *c) {
+    tn_text text;
+    tn_text_init(&text, c->ex->graph->heap);
+    for (uint32_t i = 0; i < c->missing.len; i++) {
+        tn_text_add(&text, i ? "; " : "");
+        describe(c, &c->missing.data[i], &text);
+    }
+    tn_status status = text.failed ? tn_error_status()
+                                   : tn_fail(TN_ERR_UNSUPPORTED, "not supported: %" PRIu32 " operator%s: %s", c->missing.len,
+                                             c->missing.len == 1 ? "" : "s", text.data);
+    tn_text_free(&text);
+    return status;
+}
+
+tn_status tn_onnx_check(tn_expander *ex) {
+    check c;
+    uint64_t size = 0;
+    tn_status status = begin(&c, ex);
+    if (status == TN_OK)
+        status = walk_region(&c, tn_graph_region(c.graph), &size);
+    if (status == TN_OK && c.missing.len)
+        status = refuse_missing(&c);
+    if (status == TN_OK && size > ex->budget) {
+        status = tn_fail(TN_ERR_LIMIT, "the model has %s%" PRIu64 " nodes once its functions are inlined, the limit is %" PRIu64,
+                         size == UINT64_MAX ? "more than " : "", size, ex->budget);
+        tn_fail_hint("raise max_nodes if the file is to be trusted");
+    }
+    end(&c);
+    return status;
+}
+
+tn_status tn_onnx_list_unsupported(tn_graph *graph, tn_text *out, uint32_t *count) {
+    tn_expander ex;
+    check c;
+    uint64_t size;
+    *count = 0;
+    TN_TRY(tn_expander_init(&ex, graph, graph, 0));
+    tn_status status = begin(&c, &ex);
+    if (status == TN_OK)
+        status = walk_region(&c, tn_graph_region(c.graph), &size);
+    for (uint32_t i = 0; status == TN_OK && i < c.missing.len; i++) {
+        describe(&c, &c.missing.data[i], out);
+        tn_text_add(out, "\n");
+    }
+    *count = c.missing.len;
+    if (status == TN_OK && out->failed)
+        status = tn_error_status();
+    end(&c);
+    tn_expander_free(&ex);
+    return status;
+}

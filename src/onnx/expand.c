@@ -1,0 +1,344 @@
+/* The driver: goes over the ONNX nodes of a graph in order and lets each node's row put primitives in its place. */
+#include "onnx/expander.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { MAX_WARNINGS = 50 };
+
+/* --- state ------------------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t domain_key(const char *domain) {
+    return tn_hash_bytes(domain, strlen(domain), 1);
+}
+
+static tn_status read_metadata(tn_expander *ex) {
+    const tn_graph *g = ex->graph;
+    for (uint32_t i = 0; i < g->metadata.len; i++) {
+        const char *key = tn_strings_text(&g->strings, g->metadata.data[i].key);
+        if (strncmp(key, TN_META_OPSET, sizeof TN_META_OPSET - 1) == 0) {
+            const char *domain = key + sizeof TN_META_OPSET - 1;
+            uint64_t version = 0;
+            for (const char *t = tn_strings_text(&g->strings, g->metadata.data[i].value); *t >= '0' && *t <= '9' && version < 1000000000; t++)
+                version = version * 10 + (uint64_t)(*t - '0');
+            if (!tn_map_put(g->heap, &ex->opsets, domain_key(strcmp(domain, "ai.onnx") == 0 ? "" : domain), version))
+                return tn_error_status();
+        } else if (strncmp(key, TN_META_TYPE, sizeof TN_META_TYPE - 1) == 0) {
+            const char *name = key + sizeof TN_META_TYPE - 1;
+            uint32_t id = tn_strings_find(&g->strings, name, strlen(name));
+            if (id != UINT32_MAX && !tn_map_put(g->heap, &ex->declared, id, i))
+                return tn_error_status();
+        }
+    }
+    return TN_OK;
+}
+
+/* Functions that hold ONNX nodes are named "domain.Name"; those that passes and composites made are not called by ONNX nodes. */
+static tn_status read_functions(tn_expander *ex) {
+    for (uint32_t f = 0; f < ex->library->function.len; f++)
+        if (!tn_map_put(ex->graph->heap, &ex->functions, ex->library->function.data[f].name, f + 1u))
+            return tn_error_status();
+    return TN_OK;
+}
+
+tn_status tn_expander_init(tn_expander *ex, tn_graph *graph, const tn_graph *library, uint64_t max_nodes) {
+    *ex = (tn_expander){.graph = graph, .library = library, .budget = max_nodes ? max_nodes : TN_ONNX_MAX_NODES};
+    tn_text_init(&ex->warnings, graph->heap);
+    tn_status status = read_metadata(ex);
+    if (status == TN_OK)
+        status = read_functions(ex);
+    if (status != TN_OK)
+        tn_expander_free(ex);
+    return status;
+}
+
+void tn_expander_free(tn_expander *ex) {
+    tn_heap *heap = ex->graph->heap;
+    tn_map_free(heap, &ex->opsets);
+    tn_map_free(heap, &ex->functions);
+    tn_map_free(heap, &ex->declared);
+    tn_text_free(&ex->warnings);
+}
+
+/* --- what a node is ------------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t find_function(const tn_expander *ex, const char *domain, const char *name, const tn_attr *overload) {
+    char full[512];
+    uint64_t found;
+    int n = overload ? snprintf(full, sizeof full, "%s.%s:%.*s", domain, name, (int)overload->as.s.length, overload->as.s.data)
+                     : snprintf(full, sizeof full, "%s.%s", domain, name);
+    uint32_t id = n < (int)sizeof full ? tn_strings_find(&ex->library->strings, full, (size_t)n) : UINT32_MAX;
+    if (id == UINT32_MAX || !tn_map_get(&ex->functions, id, &found))
+        return UINT32_MAX;
+    return (uint32_t)found - 1;
+}
+
+uint32_t tn_onnx_input_count(const tn_graph *g, tn_node node) {
+    const tn_attr *captures = tn_node_attr(g, node, "__captures");
+    uint32_t inputs = tn_node_input_count(g, node);
+    return captures && captures->as.i > 0 && captures->as.i <= inputs ? inputs - (uint32_t)captures->as.i : inputs;
+}
+
+tn_status tn_onnx_identify(const tn_expander *ex, const tn_graph *g, tn_node node, tn_onnx_identity *out) {
+    const char *name = tn_node_op_name(g, node) + sizeof "onnx." - 1, *dot = strrchr(name, '.');
+    size_t length = dot ? (size_t)(dot - name) : 0;
+    uint64_t version;
+    *out = (tn_onnx_identity){.name = dot ? dot + 1 : name, .function = UINT32_MAX};
+    if (length >= sizeof out->domain)
+        return tn_fail(TN_ERR_UNSUPPORTED, "not supported: an operator domain of %zu bytes", length);
+    memcpy(out->domain, name, length);
+    const tn_attr *own = tn_node_attr(g, node, "__opset"), *overload = tn_node_attr(g, node, "__overload");
+    if (own && own->as.i > 0 && own->as.i < INT32_MAX)
+        out->version = (int)own->as.i;
+    else if (tn_map_get(&ex->opsets, domain_key(out->domain), &version))
+        out->version = (int)version;
+    else
+        out->version = tn_onnx_newest(out->domain);
+    if (*out->domain || !tn_onnx_find_any("", out->name))
+        out->function = find_function(ex, out->domain, out->name, overload);
+    if (out->function == UINT32_MAX && !*out->domain && !tn_onnx_find_any("", out->name))
+        out->function = find_function(ex, "ai.onnx", out->name, overload);
+    if (out->function == UINT32_MAX)
+        out->row = tn_onnx_find(out->domain, out->name, out->version);
+    return TN_OK;
+}
+
+/* --- replacing a node ----------------------------------------------------------------------------------------------------------------- */
+
+/* Whether what the file declares ("f32[1,?,3]") can be the type of a value. */
+static bool agrees(const tn_graph *g, tn_value value, const char *declared) {
+    int rank = tn_value_rank(g, value), at = 0;
+    const char *dtype = tn_dtype_name(tn_value_dtype(g, value)), *p = declared + strcspn(declared, "[");
+    if (rank < 0)
+        return true;
+    if (strlen(dtype) != (size_t)(p - declared) || strncmp(dtype, declared, strlen(dtype)) != 0)
+        return false;
+    for (p++; *p && *p != ']'; at++) {
+        int64_t size = 0, actual;
+        bool known = *p >= '0' && *p <= '9';
+        for (; *p && *p != ',' && *p != ']'; p++)
+            if (known && size < INT64_MAX / 10 - 9)
+                size = size * 10 + (*p - '0');
+        if (*p == ',')
+            p++;
+        if (at >= rank)
+            return false;
+        int64_t low, high;
+        tn_dim_bounds(g, tn_value_dim(g, value, at), &low, &high);
+        if (known && (tn_dim_is_const(g, tn_value_dim(g, value, at), &actual) ? actual != size : size < low || size > high))
+            return false;
+    }
+    return at == rank;
+}
+
+/* A declared type that inference contradicts is a warning, whatever the node: files often declare what is not so. */
+static void compare_declared(tn_expander *ex, tn_node node, tn_value old, tn_value made) {
+    uint64_t at;
+    char origin[256], type[256];
+    const tn_graph *g = ex->graph;
+    if (ex->warning_count >= MAX_WARNINGS || !tn_map_get(&ex->declared, g->value.data[old.id].name, &at))
+        return;
+    const char *declared = tn_strings_text(&g->strings, g->metadata.data[at].value);
+    if (agrees(g, made, declared))
+        return;
+    ex->warning_count++;
+    tn_text_printf(&ex->warnings, "%s: value '%s' is declared as %s, but is %s\n",
+                   tn_node_origin_count(g, node) ? tn_node_origin(g, node, 0, origin, sizeof origin) : tn_node_op_name(g, node),
+                   tn_value_name(g, old), declared, tn_type_describe(g, tn_value_type(g, made), type, sizeof type));
+}
+
+static tn_status replace(tn_expander *ex, tn_node node, const tn_value *out) {
+    tn_graph *g = ex->graph;
+    for (uint32_t i = 0; i < tn_node_output_count(g, node); i++) {
+        tn_value old = tn_node_output(g, node, i);
+        if (!out[i].id) {
+            if (tn_value_use_count(g, old) == 0)
+                continue;
+            tn_fail(TN_ERR_UNSUPPORTED, "not supported: output %" PRIu32 " of %s", i, tn_node_op_name(g, node));
+            tn_fail_at_node(g, node);
+            return TN_ERR_UNSUPPORTED;
+        }
+        compare_declared(ex, node, old, out[i]);
+        const char *name = tn_value_name(g, old);
+        if (*name && !*tn_value_name(g, out[i]))
+            TN_TRY(tn_value_set_name(g, out[i], name));
+        TN_TRY(tn_value_replace_uses(g, old, out[i]));
+    }
+    return tn_node_remove(g, node);
+}
+
+/* Takes back what was built between `before` (null: the region's start) and `node`, and regions without owner from `regions` on. */
+static tn_status take_back(tn_expander *ex, tn_node before, tn_node node, uint32_t regions) {
+    static const tn_op trash = {.name = "onnx.__trash", .dialect = TN_DIALECT_ONNX, .max_inputs = -1, .max_outputs = -1, .regions = -1,
+                                .traits = TN_CONTROL, .infer = tn_onnx_infer};
+    tn_graph *g = ex->graph;
+    for (uint32_t r = regions; r < g->region.len; r++) {
+        tn_region region = {r};
+        bool function = false;
+        for (uint32_t f = 0; f < g->function.len; f++)
+            function = function || g->function.data[f].region == r;
+        if (!g->region.data[r].alive || g->region.data[r].owner || function)
+            continue;
+        tn_graph_insert_before(g, node);
+        tn_node owner = tn_graph_add_node(g, &(tn_node_desc){.op = &trash, .region_count = 1, .regions = &region});
+        if (!owner.id)
+            return tn_graph_check(g);
+        TN_TRY(tn_node_remove(g, owner));
+    }
+    for (tn_node n = tn_node_previous(g, node); n.id && n.id != before.id;) {
+        tn_node previous = tn_node_previous(g, n);
+        TN_TRY(tn_node_remove(g, n));
+        n = previous;
+    }
+    return TN_OK;
+}
+
+/* --- one node ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* Unless the row takes such inputs, a node with one of unknown type or rank waits. */
+static const char *must_wait(tn_expand *x) {
+    if (x->row->flags & TN_ONNX_UNRANKED)
+        return NULL;
+    for (uint32_t i = 0; i < x->inputs; i++) {
+        tn_value v = x->in[i].value;
+        if (v.id && (tn_value_rank(x->graph, v) < 0 || !tn_value_dtype(x->graph, v)))
+            return "needs the dtype and rank of its inputs";
+    }
+    return NULL;
+}
+
+static tn_status run_host(tn_expand *x) {
+    tn_value *in = tn_expand_alloc(x, x->inputs, sizeof *in);
+    if (!in)
+        return tn_error_status();
+    for (uint32_t i = 0; i < x->inputs; i++)
+        in[i] = tn_expand_input(x, i);
+    tn_node made = tn_graph_add_node(x->graph, &(tn_node_desc){.op = x->row->host, .name = tn_node_name(x->graph, x->node), .input_count = x->inputs,
+                                                               .inputs = in, .output_count = x->outputs, .attr_count = x->attr_count,
+                                                               .attrs = x->attrs});
+    for (uint32_t i = 0; made.id && i < x->outputs; i++)
+        TN_TRY(tn_expand_set(x, i, tn_node_output(x->graph, made, i)));
+    return tn_graph_check(x->graph);
+}
+
+/* Runs the row's expansion; x->late says that it was put off. */
+static tn_status run_row(tn_expand *x) {
+    tn_graph *g = x->graph;
+    TN_TRY(tn_onnx_normalize(x));
+    x->late = must_wait(x);
+    x->out = tn_expand_alloc(x, x->outputs, sizeof *x->out);
+    if (!x->out)
+        return tn_error_status();
+    if (x->late)
+        return TN_OK;
+    tn_graph_insert_before(g, x->node);
+    tn_status status = x->row->expand ? x->row->expand(x) : run_host(x);
+    return status == TN_OK ? tn_graph_check(g) : status;
+}
+
+static tn_status expand_row(tn_expander *ex, tn_node node, const tn_onnx_identity *id) {
+    tn_graph *g = ex->graph;
+    tn_arena scratch;
+    tn_arena_init(&scratch, g->heap);
+    tn_expand x = {.graph = g, .node = node, .row = id->row, .version = id->version, .driver = ex, .scratch = &scratch,
+                   .final = node.id == ex->late_node};
+    tn_node before = tn_node_previous(g, node);
+    uint32_t regions = g->region.len;
+    tn_graph_at_location(g, tn_node_location(g, node));
+    tn_status status = run_row(&x);
+    if (status == TN_OK && x.late && x.final)
+        status = tn_expand_unsupported(&x, "%s %s, which is not known even at run time", id->name, x.late);
+    else if (status == TN_OK && x.late)
+        status = take_back(ex, before, node, regions);
+    else if (status == TN_OK)
+        status = replace(ex, node, x.out);
+    tn_arena_free(&scratch);
+    return status;
+}
+
+/* Puts the function's nodes before the call; *next is the first of them. */
+static tn_status inline_call(tn_expander *ex, tn_node node, uint32_t function, tn_node *next) {
+    tn_graph *g = ex->graph;
+    tn_region body = tn_graph_function_region(ex->library, function);
+    uint32_t args = tn_region_arg_count(ex->library, body), results = tn_region_result_count(ex->library, body);
+    uint32_t inputs = tn_onnx_input_count(g, node), outputs = tn_node_output_count(g, node);
+    tn_onnx_copier c = {.to = g, .from = ex->library, .caller_graph = g, .caller = node, .budget = &ex->budget};
+    if (inputs > args || outputs > results) {
+        tn_fail(TN_ERR_MODEL, "a call with %" PRIu32 " inputs and %" PRIu32 " outputs of a function with %" PRIu32 " and %" PRIu32, inputs,
+                outputs, args, results);
+        tn_fail_at_node(g, node);
+        return TN_ERR_MODEL;
+    }
+    tn_value *out = tn_alloc_array(g->heap, results, sizeof *out);
+    tn_status status = out ? TN_OK : tn_error_status();
+    for (uint32_t i = 0; i < args && status == TN_OK; i++) {
+        tn_value given = i < inputs ? tn_node_input(g, node, i) : (tn_value){0};
+        if (!tn_map_put(g->heap, &c.values, tn_region_arg(ex->library, body, i).id, given.id))
+            status = tn_error_status();
+    }
+    tn_node before = tn_node_previous(g, node);
+    tn_region region = tn_node_parent(g, node);
+    tn_graph_insert_before(g, node);
+    if (status == TN_OK)
+        status = tn_onnx_copy_region(&c, body, results, out);
+    if (status == TN_OK) {
+        *next = before.id ? tn_node_next(g, before) : tn_region_first(g, region);
+        bool empty = next->id == node.id;
+        tn_node after = tn_node_next(g, node);
+        status = replace(ex, node, out);
+        if (empty)
+            *next = after;
+    }
+    if (status != TN_OK && tn_node_is_alive(g, node))
+        tn_fail_where("in the function called by node '%s'", tn_node_name(g, node));
+    tn_onnx_copier_free(&c);
+    tn_free(g->heap, out);
+    return status;
+}
+
+tn_status tn_expander_region(tn_expander *ex, tn_region region) {
+    tn_graph *g = ex->graph;
+    for (tn_node node = tn_region_first(g, region), next; node.id; node = next) {
+        next = tn_node_next(g, node);
+        if (!tn_node_is_onnx(g, node))
+            continue;
+        tn_onnx_identity id;
+        TN_TRY(tn_onnx_identify(ex, g, node, &id));
+        if (id.function != UINT32_MAX) {
+            TN_TRY(inline_call(ex, node, id.function, &next));
+        } else if (!id.row) {
+            tn_fail(TN_ERR_UNSUPPORTED, "not supported: %s (domain %s, version %d)", id.name, *id.domain ? id.domain : "ai.onnx", id.version);
+            tn_fail_at_node(g, node);
+            return TN_ERR_UNSUPPORTED;
+        } else {
+            TN_TRY(expand_row(ex, node, &id));
+        }
+    }
+    return TN_OK;
+}
+
+tn_status tn_onnx_expand(tn_graph *graph, uint64_t max_nodes) {
+    tn_expander ex;
+    TN_TRY(tn_graph_changeable(graph));
+    TN_TRY(tn_expander_init(&ex, graph, graph, max_nodes));
+    tn_status status = tn_onnx_check(&ex);
+    if (status == TN_OK)
+        status = tn_expander_region(&ex, tn_graph_region(graph));
+    if (status == TN_OK && ex.warnings.len)
+        status = tn_graph_set_metadata(graph, TN_META_WARNINGS, ex.warnings.data, ex.warnings.len);
+    if (status != TN_OK) {
+        const char *file = tn_graph_metadata(graph, TN_META_FILE);
+        if (file && *file)
+            tn_fail_where("file %s", file);
+    }
+    tn_graph_insert_at_end(graph, tn_graph_region(graph));
+    tn_graph_at_location(graph, 0);
+    tn_expander_free(&ex);
+    return status;
+}
+
+tn_status tn_onnx_infer(tn_infer *c) {
+    for (uint32_t i = 0; i < c->outputs; i++)
+        c->type[i] = (tn_type){0};
+    return TN_OK;
+}

@@ -1,0 +1,84 @@
+/* Shared by the files that expand ONNX nodes into primitives. */
+#ifndef TN_ONNX_EXPANDER_H
+#define TN_ONNX_EXPANDER_H
+
+#include "onnx/model.h"
+#include "onnx/op.h"
+
+/* The driver's state for one graph. */
+typedef struct tn_expander {
+    tn_graph *graph;
+    const tn_graph *library; /* whose functions are called: `graph`, or the one that a late node stands in */
+    tn_map opsets;           /* versions by domain: hash of the name -> version */
+    tn_map functions;        /* string id in library -> function + 1 */
+    tn_map declared;         /* string id of a value's name -> index of its type in graph->metadata */
+    uint64_t budget;         /* nodes that may still be copied */
+    uint32_t late_node;      /* the node that must not be put off; 0: none */
+    int depth;               /* of bodies being expanded */
+    tn_text warnings;
+    uint32_t warning_count;
+} tn_expander;
+
+tn_status tn_expander_init(tn_expander *ex, tn_graph *graph, const tn_graph *library, uint64_t max_nodes);
+void tn_expander_free(tn_expander *ex);
+/* Expands all nodes of a region, inlined functions included. */
+tn_status tn_expander_region(tn_expander *ex, tn_region region);
+
+/* What a node is: names of domain ("" for ai.onnx) and operator, version, and the row or function (UINT32_MAX: none). */
+typedef struct tn_onnx_identity {
+    char domain[128];
+    const char *name;
+    int version;
+    const tn_onnx_op *row;
+    uint32_t function;
+} tn_onnx_identity;
+tn_status tn_onnx_identify(const tn_expander *ex, const tn_graph *graph, tn_node node, tn_onnx_identity *out);
+/* Inputs of the operator itself, without the captured values after them. */
+uint32_t tn_onnx_input_count(const tn_graph *graph, tn_node node);
+static inline bool tn_node_is_onnx(const tn_graph *graph, tn_node node) {
+    const tn_op *op = tn_node_op(graph, node);
+    return op && op->dialect == TN_DIALECT_ONNX;
+}
+
+/* check.c: refuses what must be refused before anything is expanded: operators nobody knows, functions that call themselves,
+   more than `budget` nodes after inlining, bodies of the wrong form. Over the main region and all functions. */
+tn_status tn_onnx_check(tn_expander *ex);
+
+/* copy.c: copies ONNX nodes (and constants) between regions, of one graph or two. */
+typedef struct tn_onnx_copier {
+    tn_graph *to;
+    const tn_graph *from;
+    tn_map values;           /* value of `from` -> value of `to` (0: absent); others stay themselves within one graph */
+    const tn_graph *caller_graph; /* of a function's body: the calling node, whose attributes references read; NULL: none */
+    tn_node caller;
+    uint64_t *budget;
+    int depth;
+} tn_onnx_copier;
+tn_status tn_onnx_copy_node(tn_onnx_copier *c, tn_node node);
+/* All nodes but the return, to the insertion point; results[] are what the region returns. */
+tn_status tn_onnx_copy_region(tn_onnx_copier *c, tn_region region, uint32_t n_results, tn_value *results);
+void tn_onnx_copier_free(tn_onnx_copier *c);
+
+/* normalize.c: inputs and attributes of a node in the newest form. */
+typedef enum tn_input_form {
+    TN_INPUT_VALUE,  /* `value`, null: absent */
+    TN_INPUT_INTS,   /* i64[count] from an attribute */
+    TN_INPUT_INT,    /* i64 scalar, ints[0] */
+    TN_INPUT_FLOATS, /* f32[count] */
+    TN_INPUT_FLOAT,  /* scalar of input 0's dtype, `f` */
+    TN_INPUT_ALIGN   /* `value` with dimensions of 1 appended so that its first lies at axis ints[0] of input 0 */
+} tn_input_form;
+typedef struct tn_expand_slot {
+    tn_value value;
+    tn_input_form form;
+    uint32_t count;
+    const int64_t *ints;
+    const float *floats;
+    double f;
+} tn_expand_slot;
+/* Fills x->in, inputs, attrs, attr_count from the node; then checks them against the row. */
+tn_status tn_onnx_normalize(tn_expand *x);
+/* Makes an input a value (constants and reshapes before the node). */
+tn_value tn_expand_make_input(tn_expand *x, uint32_t input);
+
+#endif
