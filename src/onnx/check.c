@@ -16,10 +16,10 @@ typedef struct missing {
 
 typedef struct check {
     tn_expander *ex;
-    const tn_graph *graph; /* being walked: ex->graph, or its library */
+    const tn_graph *graph;
     TN_VEC(missing) missing;
-    uint64_t *size;  /* by function: nodes after inlining, 0: not known yet */
-    uint8_t *state;  /* by function: 1 on the path, 2 done */
+    uint64_t *size; /* by function: nodes after inlining, 0: not known yet */
+    uint8_t *state; /* by function: 1 on the path, 2 done */
     int depth;
 } check;
 
@@ -45,8 +45,8 @@ static tn_status add_missing(check *c, tn_node node, const tn_onnx_identity *id)
 }
 
 static void describe(const check *c, const missing *m, tn_text *out) {
-    tn_text_printf(out, "%s (domain %s, version %d%s%s; %s", m->name, *m->domain ? m->domain : "ai.onnx", m->version, m->why ? ", " : "",
-                   m->why ? m->why : "", m->count == 1 ? "node" : "nodes");
+    tn_text_printf(out, "%s (domain %s, version %d%s%s; %s", m->name, *m->domain ? m->domain : "ai.onnx", m->version,
+                   m->why ? ", " : "", m->why ? m->why : "", m->count == 1 ? "node" : "nodes");
     for (uint32_t i = 0; i < m->count && i < 3; i++)
         tn_text_printf(out, "%s '%s'", i ? "," : "", tn_node_name(c->graph, (tn_node){m->nodes[i]}));
     if (m->count > 3)
@@ -67,11 +67,13 @@ static tn_status check_if(const check *c, tn_node node) {
     uint32_t then_results = tn_region_result_count(c->graph, tn_node_region(c->graph, node, 0));
     uint32_t else_results = tn_region_result_count(c->graph, tn_node_region(c->graph, node, 1));
     if (then_results != else_results)
-        return bad_form(c, node, "the branches of If give %" PRIu32 " and %" PRIu32 " values", then_results, else_results);
+        return bad_form(c, node, "the branches of If give %" PRIu32 " and %" PRIu32 " values", then_results,
+                        else_results);
     for (uint32_t i = 0; i < 2; i++) {
         tn_region r = tn_node_region(c->graph, node, i);
         if (tn_region_arg_count(c->graph, r))
-            return bad_form(c, node, "branch %" PRIu32 " of If declares %" PRIu32 " inputs; branches have none", i, tn_region_arg_count(c->graph, r));
+            return bad_form(c, node, "branch %" PRIu32 " of If declares %" PRIu32 " inputs; branches have none", i,
+                            tn_region_arg_count(c->graph, r));
         if (tn_region_result_count(c->graph, r) < outputs)
             return bad_form(c, node, "a branch of If gives %" PRIu32 " values, the node has %" PRIu32 " outputs",
                             tn_region_result_count(c->graph, r), outputs);
@@ -87,7 +89,8 @@ static tn_status check_loop(const check *c, tn_node node) {
     if (args != carried + 2)
         return bad_form(c, node, "the body of Loop takes %" PRIu32 " values, it is given %" PRIu32, args, carried + 2);
     if (results < carried + 1 || outputs > results - 1)
-        return bad_form(c, node, "the body of Loop gives %" PRIu32 " values, the node has %" PRIu32 " outputs", results, outputs);
+        return bad_form(c, node, "the body of Loop gives %" PRIu32 " values, the node has %" PRIu32 " outputs", results,
+                        outputs);
     return TN_OK;
 }
 
@@ -96,7 +99,8 @@ static tn_status check_scan(const check *c, tn_node node, int version) {
     tn_region r = tn_node_region(c->graph, node, 0);
     uint32_t given = version < 9 && inputs ? inputs - 1 : inputs; /* Scan of operator set 8 begins with sequence_lens */
     if (tn_region_arg_count(c->graph, r) != given)
-        return bad_form(c, node, "the body of Scan takes %" PRIu32 " values, it is given %" PRIu32, tn_region_arg_count(c->graph, r), given);
+        return bad_form(c, node, "the body of Scan takes %" PRIu32 " values, it is given %" PRIu32,
+                        tn_region_arg_count(c->graph, r), given);
     if (tn_region_result_count(c->graph, r) < outputs)
         return bad_form(c, node, "the body of Scan gives %" PRIu32 " values, the node has %" PRIu32 " outputs",
                         tn_region_result_count(c->graph, r), outputs);
@@ -108,7 +112,8 @@ static tn_status check_form(const check *c, tn_node node, const tn_onnx_identity
     if (*id->domain || !id->row)
         return TN_OK;
     if (regions != (uint32_t)id->row->op.regions)
-        return bad_form(c, node, "the node has %" PRIu32 " graphs, its operator %" PRIu32, regions, (uint32_t)id->row->op.regions);
+        return bad_form(c, node, "the node has %" PRIu32 " graphs, its operator %" PRIu32, regions,
+                        (uint32_t)id->row->op.regions);
     if (strcmp(id->name, "If") == 0)
         return check_if(c, node);
     if (strcmp(id->name, "Loop") == 0)
@@ -127,24 +132,23 @@ static uint64_t add(uint64_t a, uint64_t b) {
 static tn_status walk_region(check *c, tn_region region, uint64_t *size);
 
 static tn_status walk_function(check *c, uint32_t function, tn_node call, uint64_t *size) {
-    const tn_graph *library = c->ex->library, *graph = c->graph;
+    const tn_graph *graph = c->graph;
     if (c->state[function] == 2) {
         *size = c->size[function];
         return TN_OK;
     }
-    const char *name = tn_strings_text(&library->strings, library->function.data[function].name);
+    const char *name = tn_strings_text(&graph->strings, graph->function.data[function].name);
     if (c->state[function] == 1 || c->depth == TN_MAX_NESTING) {
-        tn_status status = c->state[function] == 1 ? tn_fail(TN_ERR_MODEL, "function '%s' calls itself, directly or through others", name)
-                                                   : tn_fail(TN_ERR_LIMIT, "functions call each other deeper than %d", TN_MAX_NESTING);
+        tn_status status = c->state[function] == 1
+                               ? tn_fail(TN_ERR_MODEL, "function '%s' calls itself, directly or through others", name)
+                               : tn_fail(TN_ERR_LIMIT, "functions call each other deeper than %d", TN_MAX_NESTING);
         if (call.id)
             tn_fail_at_node(graph, call);
         return status;
     }
     c->state[function] = 1;
     c->depth++;
-    c->graph = library;
-    tn_status status = walk_region(c, tn_graph_function_region(library, function), size);
-    c->graph = graph;
+    tn_status status = walk_region(c, tn_graph_function_region(graph, function), size);
     c->depth--;
     c->state[function] = 2;
     c->size[function] = *size;
@@ -178,7 +182,7 @@ static tn_status walk_region(check *c, tn_region region, uint64_t *size) {
 }
 
 static tn_status begin(check *c, tn_expander *ex) {
-    uint32_t n = ex->library->function.len;
+    uint32_t n = ex->graph->function.len;
     *c = (check){.ex = ex, .graph = ex->graph};
     c->size = tn_alloc_array(ex->graph->heap, n, sizeof *c->size);
     c->state = tn_alloc(ex->graph->heap, n);
@@ -200,8 +204,8 @@ static tn_status refuse_missing(const check *c) {
         describe(c, &c->missing.data[i], &text);
     }
     tn_status status = text.failed ? tn_error_status()
-                                   : tn_fail(TN_ERR_UNSUPPORTED, "not supported: %" PRIu32 " operator%s: %s", c->missing.len,
-                                             c->missing.len == 1 ? "" : "s", text.data);
+                                   : tn_fail(TN_ERR_UNSUPPORTED, "not supported: %" PRIu32 " operator%s: %s",
+                                             c->missing.len, c->missing.len == 1 ? "" : "s", text.data);
     tn_text_free(&text);
     return status;
 }
@@ -215,7 +219,8 @@ tn_status tn_onnx_check(tn_expander *ex) {
     if (status == TN_OK && c.missing.len)
         status = refuse_missing(&c);
     if (status == TN_OK && size > ex->budget) {
-        status = tn_fail(TN_ERR_LIMIT, "the model has %s%" PRIu64 " nodes once its functions are inlined, the limit is %" PRIu64,
+        status = tn_fail(TN_ERR_LIMIT,
+                         "the model has %s%" PRIu64 " nodes once its functions are inlined, the limit is %" PRIu64,
                          size == UINT64_MAX ? "more than " : "", size, ex->budget);
         tn_fail_hint("raise max_nodes if the file is to be trusted");
     }
@@ -228,7 +233,7 @@ tn_status tn_onnx_list_unsupported(tn_graph *graph, tn_text *out, uint32_t *coun
     check c;
     uint64_t size;
     *count = 0;
-    TN_TRY(tn_expander_init(&ex, graph, graph, 0));
+    TN_TRY(tn_expander_init(&ex, graph, 0));
     tn_status status = begin(&c, &ex);
     if (status == TN_OK)
         status = walk_region(&c, tn_graph_region(c.graph), &size);

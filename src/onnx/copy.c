@@ -35,14 +35,16 @@ static tn_type copy_type(tn_graph *to, const tn_graph *from, tn_type type) {
     switch (tn_type_kind(from, type)) {
     case TN_KIND_SEQUENCE: return tn_type_sequence(to, copy_type(to, from, tn_type_element(from, type)));
     case TN_KIND_OPTIONAL: return tn_type_optional(to, copy_type(to, from, tn_type_element(from, type)));
-    case TN_KIND_MAP: return tn_type_map(to, tn_type_dtype(from, type), copy_type(to, from, tn_type_element(from, type)));
+    case TN_KIND_MAP:
+        return tn_type_map(to, tn_type_dtype(from, type), copy_type(to, from, tn_type_element(from, type)));
     case TN_KIND_TENSOR: break;
     }
     tn_dim dims[TN_MAX_RANK];
     int rank = tn_type_rank(from, type);
     for (int i = 0; i < rank; i++) {
         int64_t size;
-        dims[i] = tn_dim_is_const(from, tn_type_dims(from, type)[i], &size) ? tn_dim_const(to, size) : tn_dim_fresh(to, 0, INT64_MAX);
+        dims[i] = tn_dim_is_const(from, tn_type_dims(from, type)[i], &size) ? tn_dim_const(to, size)
+                                                                            : tn_dim_fresh(to, 0, INT64_MAX);
     }
     return tn_type_tensor(to, tn_type_dtype(from, type), rank, dims);
 }
@@ -150,7 +152,8 @@ static tn_status copy_inner_region(tn_onnx_copier *c, tn_region from, tn_region 
 static uint32_t copy_location(tn_onnx_copier *c, tn_node node) {
     if (c->to == c->from) {
         uint32_t location = tn_node_location(c->from, node);
-        return c->caller.id ? tn_location_union(c->to, tn_node_location(c->caller_graph, c->caller), location) : location;
+        return c->caller.id ? tn_location_union(c->to, tn_node_location(c->caller_graph, c->caller), location)
+                            : location;
     }
     const char *name = tn_node_op_name(c->from, node);
     const char *file = tn_graph_metadata(c->from, TN_META_FILE);
@@ -174,9 +177,15 @@ static tn_status add_copy(tn_onnx_copier *c, tn_node node, tn_arena *scratch) {
     for (uint32_t i = 0; i < regions; i++)
         TN_TRY(copy_inner_region(c, tn_node_region(c->from, node, i), &inner[i]));
     tn_graph_at_location(g, copy_location(c, node));
-    tn_node made = tn_graph_add_node(g, &(tn_node_desc){.op = tn_node_op(c->from, node), .name = tn_node_name(c->from, node), .input_count = inputs,
-                                                        .inputs = in, .output_count = outputs, .attr_count = attr_count, .attrs = attrs,
-                                                        .region_count = regions, .regions = inner});
+    tn_node made = tn_graph_add_node(g, &(tn_node_desc){.op = tn_node_op(c->from, node),
+                                                        .name = tn_node_name(c->from, node),
+                                                        .input_count = inputs,
+                                                        .inputs = in,
+                                                        .output_count = outputs,
+                                                        .attr_count = attr_count,
+                                                        .attrs = attrs,
+                                                        .region_count = regions,
+                                                        .regions = inner});
     if (!made.id)
         return tn_graph_check(g);
     for (uint32_t i = 0; i < outputs; i++) {
@@ -207,7 +216,8 @@ tn_status tn_onnx_copy_node(tn_onnx_copier *c, tn_node node) {
 
 tn_status tn_onnx_copy_region(tn_onnx_copier *c, tn_region region, uint32_t n_results, tn_value *results) {
     tn_node last = tn_region_last(c->from, region);
-    for (tn_node node = tn_region_first(c->from, region); node.id && node.id != last.id; node = tn_node_next(c->from, node))
+    for (tn_node node = tn_region_first(c->from, region); node.id && node.id != last.id;
+         node = tn_node_next(c->from, node))
         TN_TRY(tn_onnx_copy_node(c, node));
     for (uint32_t i = 0; i < n_results; i++) {
         TN_TRY(copied(c, tn_region_result(c->from, region, i), &results[i]));
@@ -242,7 +252,8 @@ static tn_status capture_region(const tn_graph *g, tn_region r, tn_map *inside, 
     return TN_OK;
 }
 
-tn_status tn_onnx_captures(const tn_graph *g, uint32_t count, const tn_region *regions, tn_heap *heap, tn_value_vec *out) {
+tn_status tn_onnx_captures(const tn_graph *g, uint32_t count, const tn_region *regions, tn_heap *heap,
+                           tn_value_vec *out) {
     tn_map inside = {0};
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < count && status == TN_OK; i++)

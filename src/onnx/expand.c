@@ -19,7 +19,8 @@ static tn_status read_metadata(tn_expander *ex) {
         if (strncmp(key, TN_META_OPSET, sizeof TN_META_OPSET - 1) == 0) {
             const char *domain = key + sizeof TN_META_OPSET - 1;
             uint64_t version = 0;
-            for (const char *t = tn_strings_text(&g->strings, g->metadata.data[i].value); *t >= '0' && *t <= '9' && version < 1000000000; t++)
+            for (const char *t = tn_strings_text(&g->strings, g->metadata.data[i].value);
+                 *t >= '0' && *t <= '9' && version < 1000000000; t++)
                 version = version * 10 + (uint64_t)(*t - '0');
             if (!tn_map_put(g->heap, &ex->opsets, domain_key(strcmp(domain, "ai.onnx") == 0 ? "" : domain), version))
                 return tn_error_status();
@@ -35,14 +36,14 @@ static tn_status read_metadata(tn_expander *ex) {
 
 /* Functions that hold ONNX nodes are named "domain.Name"; those that passes and composites made are not called by ONNX nodes. */
 static tn_status read_functions(tn_expander *ex) {
-    for (uint32_t f = 0; f < ex->library->function.len; f++)
-        if (!tn_map_put(ex->graph->heap, &ex->functions, ex->library->function.data[f].name, f + 1u))
+    for (uint32_t f = 0; f < ex->graph->function.len; f++)
+        if (!tn_map_put(ex->graph->heap, &ex->functions, ex->graph->function.data[f].name, f + 1u))
             return tn_error_status();
     return TN_OK;
 }
 
-tn_status tn_expander_init(tn_expander *ex, tn_graph *graph, const tn_graph *library, uint64_t max_nodes) {
-    *ex = (tn_expander){.graph = graph, .library = library, .budget = max_nodes ? max_nodes : TN_ONNX_MAX_NODES};
+tn_status tn_expander_init(tn_expander *ex, tn_graph *graph, uint64_t max_nodes) {
+    *ex = (tn_expander){.graph = graph, .budget = max_nodes ? max_nodes : TN_ONNX_MAX_NODES};
     tn_text_init(&ex->warnings, graph->heap);
     tn_status status = read_metadata(ex);
     if (status == TN_OK)
@@ -65,9 +66,10 @@ void tn_expander_free(tn_expander *ex) {
 static uint32_t find_function(const tn_expander *ex, const char *domain, const char *name, const tn_attr *overload) {
     char full[512];
     uint64_t found;
-    int n = overload ? snprintf(full, sizeof full, "%s.%s:%.*s", domain, name, (int)overload->as.s.length, overload->as.s.data)
+    int n = overload ? snprintf(full, sizeof full, "%s.%s:%.*s", domain, name, (int)overload->as.s.length,
+                                overload->as.s.data)
                      : snprintf(full, sizeof full, "%s.%s", domain, name);
-    uint32_t id = n < (int)sizeof full ? tn_strings_find(&ex->library->strings, full, (size_t)n) : UINT32_MAX;
+    uint32_t id = n < (int)sizeof full ? tn_strings_find(&ex->graph->strings, full, (size_t)n) : UINT32_MAX;
     if (id == UINT32_MAX || !tn_map_get(&ex->functions, id, &found))
         return UINT32_MAX;
     return (uint32_t)found - 1;
@@ -125,7 +127,8 @@ static bool agrees(const tn_graph *g, tn_value value, const char *declared) {
             return false;
         int64_t low, high;
         tn_dim_bounds(g, tn_value_dim(g, value, at), &low, &high);
-        if (known && (tn_dim_is_const(g, tn_value_dim(g, value, at), &actual) ? actual != size : size < low || size > high))
+        if (known &&
+            (tn_dim_is_const(g, tn_value_dim(g, value, at), &actual) ? actual != size : size < low || size > high))
             return false;
     }
     return at == rank;
@@ -143,7 +146,8 @@ static void compare_declared(tn_expander *ex, tn_node node, tn_value old, tn_val
         return;
     ex->warning_count++;
     tn_text_printf(&ex->warnings, "%s: value '%s' is declared as %s, but is %s\n",
-                   tn_node_origin_count(g, node) ? tn_node_origin(g, node, 0, origin, sizeof origin) : tn_node_op_name(g, node),
+                   tn_node_origin_count(g, node) ? tn_node_origin(g, node, 0, origin, sizeof origin)
+                                                 : tn_node_op_name(g, node),
                    tn_value_name(g, old), declared, tn_type_describe(g, tn_value_type(g, made), type, sizeof type));
 }
 
@@ -169,8 +173,13 @@ static tn_status replace(tn_expander *ex, tn_node node, const tn_value *out) {
 
 /* Takes back what was built between `before` (null: the region's start) and `node`, and regions without owner from `regions` on. */
 static tn_status take_back(tn_expander *ex, tn_node before, tn_node node, uint32_t regions) {
-    static const tn_op trash = {.name = "onnx.__trash", .dialect = TN_DIALECT_ONNX, .max_inputs = -1, .max_outputs = -1, .regions = -1,
-                                .traits = TN_CONTROL, .infer = tn_onnx_infer};
+    static const tn_op trash = {.name = "onnx.__trash",
+                                .dialect = TN_DIALECT_ONNX,
+                                .max_inputs = -1,
+                                .max_outputs = -1,
+                                .regions = -1,
+                                .traits = TN_CONTROL,
+                                .infer = tn_onnx_infer};
     tn_graph *g = ex->graph;
     for (uint32_t r = regions; r < g->region.len; r++) {
         tn_region region = {r};
@@ -213,8 +222,12 @@ static tn_status run_host(tn_expand *x) {
         return tn_error_status();
     for (uint32_t i = 0; i < x->inputs; i++)
         in[i] = tn_expand_input(x, i);
-    tn_node made = tn_graph_add_node(x->graph, &(tn_node_desc){.op = x->row->host, .name = tn_node_name(x->graph, x->node), .input_count = x->inputs,
-                                                               .inputs = in, .output_count = x->outputs, .attr_count = x->attr_count,
+    tn_node made = tn_graph_add_node(x->graph, &(tn_node_desc){.op = x->row->host,
+                                                               .name = tn_node_name(x->graph, x->node),
+                                                               .input_count = x->inputs,
+                                                               .inputs = in,
+                                                               .output_count = x->outputs,
+                                                               .attr_count = x->attr_count,
                                                                .attrs = x->attrs});
     for (uint32_t i = 0; made.id && i < x->outputs; i++)
         TN_TRY(tn_expand_set(x, i, tn_node_output(x->graph, made, i)));
@@ -236,36 +249,17 @@ static tn_status run_row(tn_expand *x) {
     return status == TN_OK ? tn_graph_check(g) : status;
 }
 
-static tn_status expand_row(tn_expander *ex, tn_node node, const tn_onnx_identity *id) {
-    tn_graph *g = ex->graph;
-    tn_arena scratch;
-    tn_arena_init(&scratch, g->heap);
-    tn_expand x = {.graph = g, .node = node, .row = id->row, .version = id->version, .driver = ex, .scratch = &scratch,
-                   .final = node.id == ex->late_node};
-    tn_node before = tn_node_previous(g, node);
-    uint32_t regions = g->region.len;
-    tn_graph_at_location(g, tn_node_location(g, node));
-    tn_status status = run_row(&x);
-    if (status == TN_OK && x.late && x.final)
-        status = tn_expand_unsupported(&x, "%s %s, which is not known even at run time", id->name, x.late);
-    else if (status == TN_OK && x.late)
-        status = take_back(ex, before, node, regions);
-    else if (status == TN_OK)
-        status = replace(ex, node, x.out);
-    tn_arena_free(&scratch);
-    return status;
-}
-
 /* Puts the function's nodes before the call; *next is the first of them. */
 static tn_status inline_call(tn_expander *ex, tn_node node, uint32_t function, tn_node *next) {
     tn_graph *g = ex->graph;
-    tn_region body = tn_graph_function_region(ex->library, function);
-    uint32_t args = tn_region_arg_count(ex->library, body), results = tn_region_result_count(ex->library, body);
+    tn_region body = tn_graph_function_region(ex->graph, function);
+    uint32_t args = tn_region_arg_count(ex->graph, body), results = tn_region_result_count(ex->graph, body);
     uint32_t inputs = tn_onnx_input_count(g, node), outputs = tn_node_output_count(g, node);
-    tn_onnx_copier c = {.to = g, .from = ex->library, .caller_graph = g, .caller = node, .budget = &ex->budget};
+    tn_onnx_copier c = {.to = g, .from = ex->graph, .caller_graph = g, .caller = node, .budget = &ex->budget};
     if (inputs > args || outputs > results) {
-        tn_fail(TN_ERR_MODEL, "a call with %" PRIu32 " inputs and %" PRIu32 " outputs of a function with %" PRIu32 " and %" PRIu32, inputs,
-                outputs, args, results);
+        tn_fail(TN_ERR_MODEL,
+                "a call with %" PRIu32 " inputs and %" PRIu32 " outputs of a function with %" PRIu32 " and %" PRIu32,
+                inputs, outputs, args, results);
         tn_fail_at_node(g, node);
         return TN_ERR_MODEL;
     }
@@ -273,7 +267,7 @@ static tn_status inline_call(tn_expander *ex, tn_node node, uint32_t function, t
     tn_status status = out ? TN_OK : tn_error_status();
     for (uint32_t i = 0; i < args && status == TN_OK; i++) {
         tn_value given = i < inputs ? tn_node_input(g, node, i) : (tn_value){0};
-        if (!tn_map_put(g->heap, &c.values, tn_region_arg(ex->library, body, i).id, given.id))
+        if (!tn_map_put(g->heap, &c.values, tn_region_arg(ex->graph, body, i).id, given.id))
             status = tn_error_status();
     }
     tn_node before = tn_node_previous(g, node);
@@ -296,6 +290,52 @@ static tn_status inline_call(tn_expander *ex, tn_node node, uint32_t function, t
     return status;
 }
 
+/* Calls inside the regions of a node that waits: what runs later knows no functions. */
+static tn_status inline_inside(tn_expander *ex, tn_node node, int depth) {
+    tn_graph *g = ex->graph;
+    if (depth > TN_MAX_NESTING)
+        return tn_fail(TN_ERR_LIMIT, "regions are nested deeper than %d", TN_MAX_NESTING);
+    for (uint32_t i = 0; i < tn_node_region_count(g, node); i++)
+        for (tn_node n = tn_region_first(g, tn_node_region(g, node, i)), next; n.id; n = next) {
+            tn_onnx_identity id = {.function = UINT32_MAX};
+            next = tn_node_next(g, n);
+            if (tn_node_is_onnx(g, n))
+                TN_TRY(tn_onnx_identify(ex, g, n, &id));
+            if (id.function != UINT32_MAX)
+                TN_TRY(inline_call(ex, n, id.function, &next));
+            else
+                TN_TRY(inline_inside(ex, n, depth + 1));
+        }
+    return TN_OK;
+}
+
+static tn_status expand_row(tn_expander *ex, tn_node node, const tn_onnx_identity *id) {
+    tn_graph *g = ex->graph;
+    tn_arena scratch;
+    tn_arena_init(&scratch, g->heap);
+    tn_expand x = {.graph = g,
+                   .node = node,
+                   .row = id->row,
+                   .version = id->version,
+                   .driver = ex,
+                   .scratch = &scratch,
+                   .final = node.id == ex->late_node};
+    tn_node before = tn_node_previous(g, node);
+    uint32_t regions = g->region.len;
+    tn_graph_at_location(g, tn_node_location(g, node));
+    tn_status status = run_row(&x);
+    if (status == TN_OK && x.late && x.final)
+        status = tn_expand_unsupported(&x, "%s %s, which is not known even at run time", id->name, x.late);
+    else if (status == TN_OK && x.late)
+        status = take_back(ex, before, node, regions);
+    else if (status == TN_OK)
+        status = replace(ex, node, x.out);
+    if (status == TN_OK && x.late)
+        status = inline_inside(ex, node, 0);
+    tn_arena_free(&scratch);
+    return status;
+}
+
 tn_status tn_expander_region(tn_expander *ex, tn_region region) {
     tn_graph *g = ex->graph;
     for (tn_node node = tn_region_first(g, region), next; node.id; node = next) {
@@ -307,7 +347,8 @@ tn_status tn_expander_region(tn_expander *ex, tn_region region) {
         if (id.function != UINT32_MAX) {
             TN_TRY(inline_call(ex, node, id.function, &next));
         } else if (!id.row) {
-            tn_fail(TN_ERR_UNSUPPORTED, "not supported: %s (domain %s, version %d)", id.name, *id.domain ? id.domain : "ai.onnx", id.version);
+            tn_fail(TN_ERR_UNSUPPORTED, "not supported: %s (domain %s, version %d)", id.name,
+                    *id.domain ? id.domain : "ai.onnx", id.version);
             tn_fail_at_node(g, node);
             return TN_ERR_UNSUPPORTED;
         } else {
@@ -320,8 +361,10 @@ tn_status tn_expander_region(tn_expander *ex, tn_region region) {
 tn_status tn_onnx_expand(tn_graph *graph, uint64_t max_nodes) {
     tn_expander ex;
     TN_TRY(tn_graph_changeable(graph));
-    TN_TRY(tn_expander_init(&ex, graph, graph, max_nodes));
+    TN_TRY(tn_expander_init(&ex, graph, max_nodes));
     tn_status status = tn_onnx_check(&ex);
+    const char *earlier = tn_graph_metadata(graph, TN_META_WARNINGS);
+    tn_text_add(&ex.warnings, earlier ? earlier : "");
     if (status == TN_OK)
         status = tn_expander_region(&ex, tn_graph_region(graph));
     if (status == TN_OK && ex.warnings.len)

@@ -4,12 +4,22 @@
 #include "onnx/expand_common.h"
 
 /* The input in the wide dtype; the result in the input's. */
-static tn_value wide(tn_expand *x) { return tn_cast(x->graph, tn_expand_input(x, 0), tn_wide(tn_expand_dtype(x, 0))); }
-static tn_status finish(tn_expand *x, tn_value y) { return tn_expand_set(x, 0, tn_cast(x->graph, y, tn_expand_dtype(x, 0))); }
-static tn_value number(tn_expand *x, tn_value like, double v) { return tn_scalar_like(x->graph, like, v); }
-static tn_value attribute(tn_expand *x, tn_value like, const char *name) { return number(x, like, tn_expand_float(x, name)); }
+static tn_value wide(tn_expand *x) {
+    return tn_cast(x->graph, tn_expand_input(x, 0), tn_wide(tn_expand_dtype(x, 0)));
+}
+static tn_status finish(tn_expand *x, tn_value y) {
+    return tn_expand_set(x, 0, tn_cast(x->graph, y, tn_expand_dtype(x, 0)));
+}
+static tn_value number(tn_expand *x, tn_value like, double v) {
+    return tn_scalar_like(x->graph, like, v);
+}
+static tn_value attribute(tn_expand *x, tn_value like, const char *name) {
+    return number(x, like, tn_expand_float(x, name));
+}
 
-static tn_status expand_relu(tn_expand *x) { return tn_expand_set(x, 0, tn_relu(x->graph, tn_expand_input(x, 0))); }
+static tn_status expand_relu(tn_expand *x) {
+    return tn_expand_set(x, 0, tn_relu(x->graph, tn_expand_input(x, 0)));
+}
 
 static tn_status expand_leaky_relu(tn_expand *x) {
     tn_graph *g = x->graph;
@@ -49,7 +59,9 @@ static tn_value softplus(tn_expand *x, tn_value v) {
     return tn_add(g, tn_max(g, v, number(x, v, 0)), tn_log1p(g, tn_exp(g, tn_neg(g, tn_abs(g, v)))));
 }
 
-static tn_status expand_softplus(tn_expand *x) { return finish(x, softplus(x, wide(x))); }
+static tn_status expand_softplus(tn_expand *x) {
+    return finish(x, softplus(x, wide(x)));
+}
 
 static tn_status expand_softsign(tn_expand *x) {
     tn_graph *g = x->graph;
@@ -80,7 +92,8 @@ static tn_status expand_mish(tn_expand *x) {
 
 static tn_status expand_gelu(tn_expand *x) {
     tn_value v = tn_expand_input(x, 0);
-    return tn_expand_set(x, 0, tn_expand_string_is(x, "approximate", "tanh") ? tn_gelu_tanh(x->graph, v) : tn_gelu(x->graph, v));
+    return tn_expand_set(
+        x, 0, tn_expand_string_is(x, "approximate", "tanh") ? tn_gelu_tanh(x->graph, v) : tn_gelu(x->graph, v));
 }
 
 /* x * sigmoid(alpha * x) */
@@ -146,11 +159,21 @@ static tn_status along_axis(tn_expand *x, tn_value (*build)(tn_expand *, tn_valu
     return tn_expand_set(x, 0, tn_reshape_dims(g, build(x, tn_flatten(g, v, axis), 1), rank, dims));
 }
 
-static tn_value build_softmax(tn_expand *x, tn_value v, int axis) { return tn_softmax(x->graph, v, axis); }
-static tn_value build_log_softmax(tn_expand *x, tn_value v, int axis) { return tn_log_softmax(x->graph, v, axis); }
-static tn_status expand_softmax(tn_expand *x) { return along_axis(x, build_softmax); }
-static tn_status expand_log_softmax(tn_expand *x) { return along_axis(x, build_log_softmax); }
-static tn_status expand_hardmax(tn_expand *x) { return along_axis(x, hardmax); }
+static tn_value build_softmax(tn_expand *x, tn_value v, int axis) {
+    return tn_softmax(x->graph, v, axis);
+}
+static tn_value build_log_softmax(tn_expand *x, tn_value v, int axis) {
+    return tn_log_softmax(x->graph, v, axis);
+}
+static tn_status expand_softmax(tn_expand *x) {
+    return along_axis(x, build_softmax);
+}
+static tn_status expand_log_softmax(tn_expand *x) {
+    return along_axis(x, build_log_softmax);
+}
+static tn_status expand_hardmax(tn_expand *x) {
+    return along_axis(x, hardmax);
+}
 
 /* --- dropout: nothing is dropped at inference ------------------------------------------------------------------------------------- */
 
@@ -209,8 +232,9 @@ static const tn_attr_spec dropout_1_attrs[] = {TN_SPEC_FLOAT("ratio", 0.5), TN_S
 
 #define ONE(name, from, list, build) \
     TN_ONNX(name, .since = from, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = list, .expand = expand_##build)
-#define ONE_UNTIL(name, from, to, list, build) \
-    TN_ONNX(name, .since = from, .until = to, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = list, .expand = expand_##build)
+#define ONE_UNTIL(name, from, to, list, build)                                                    \
+    TN_ONNX(name, .since = from, .until = to, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = list, \
+            .expand = expand_##build)
 
 static const tn_onnx_op rows[] = {
     ONE("Relu", 1, NULL, relu),
@@ -234,7 +258,8 @@ static const tn_onnx_op rows[] = {
     ONE_UNTIL("LogSoftmax", 1, 12, axis_first_attrs, log_softmax),
     ONE("Hardmax", 13, axis_attrs, hardmax),
     ONE_UNTIL("Hardmax", 1, 12, axis_first_attrs, hardmax),
-    TN_ONNX("Dropout", .since = 12, .inputs = {1, 3}, .outputs = {1, 2}, .attrs = dropout_attrs, .expand = expand_dropout),
+    TN_ONNX("Dropout", .since = 12, .inputs = {1, 3}, .outputs = {1, 2}, .attrs = dropout_attrs,
+            .expand = expand_dropout),
     TN_ONNX("Dropout", .since = 10, .until = 11, .inputs = {1, 1}, .outputs = {1, 2}, .attrs = dropout_10_attrs,
             .expand = expand_dropout),
     TN_ONNX("Dropout", .since = 7, .until = 9, .inputs = {1, 1}, .outputs = {1, 2}, .attrs = dropout_10_attrs,

@@ -263,11 +263,13 @@ uint32_t tn_expand_body_results(const tn_expand *x, uint32_t region) {
 }
 
 /* Copies the body into a region of its own, expands it there (its return follows what is replaced), and moves the nodes. */
-tn_status tn_expand_body(tn_expand *x, uint32_t region, uint32_t n_args, const tn_value *args, uint32_t n_results, tn_value *results) {
+tn_status tn_expand_body(tn_expand *x, uint32_t region, uint32_t n_args, const tn_value *args, uint32_t n_results,
+                         tn_value *results) {
     tn_graph *g = x->graph;
     tn_region body = tn_node_region(g, x->node, region);
     if (!body.id || n_args != tn_region_arg_count(g, body) || n_results != tn_region_result_count(g, body))
-        return tn_fail(TN_ERR_INTERNAL, "%s: body %" PRIu32 " with a wrong number of arguments or results", x->row->name, region);
+        return tn_fail(TN_ERR_INTERNAL, "%s: body %" PRIu32 " with a wrong number of arguments or results",
+                       x->row->name, region);
     if (x->driver->depth >= TN_MAX_NESTING)
         return tn_fail(TN_ERR_LIMIT, "regions are nested deeper than %d", TN_MAX_NESTING);
     tn_insertion at = tn_graph_insertion(g);

@@ -3,7 +3,9 @@
 
 #include <inttypes.h>
 
-tn_dim tn_size(tn_expand *x, int64_t value) { return tn_dim_const(x->graph, value); }
+tn_dim tn_size(tn_expand *x, int64_t value) {
+    return tn_dim_const(x->graph, value);
+}
 
 bool tn_size_at_least(tn_expand *x, tn_dim dim, int64_t low) {
     int64_t a, b;
@@ -139,18 +141,22 @@ static tn_status unknown(tn_expand *x, uint32_t input, const char *reason) {
     int64_t n;
     tn_dtype dtype = tn_expand_dtype(x, input);
     TN_RULE(x, tn_is_int(dtype), "input %u must hold integers, but is %s", (unsigned)input, tn_dtype_name(dtype));
-    TN_RULE(x, tn_expand_rank(x, input) <= 1, "input %u must be a list, but has rank %d", (unsigned)input, tn_expand_rank(x, input));
+    TN_RULE(x, tn_expand_rank(x, input) <= 1, "input %u must be a list, but has rank %d", (unsigned)input,
+            tn_expand_rank(x, input));
     if (tn_expand_rank(x, input) == 1 && tn_dim_is_const(x->graph, tn_expand_dim(x, input, 0), &n))
-        TN_RULE(x, n <= TN_MAX_RANK, "input %u has %" PRId64 " entries: more than any tensor has axes", (unsigned)input, n);
+        TN_RULE(x, n <= TN_MAX_RANK, "input %u has %" PRId64 " entries: more than any tensor has axes", (unsigned)input,
+                n);
     return tn_expand_later(x, reason);
 }
 
-tn_status tn_expand_known_dims(tn_expand *x, uint32_t input, const char *reason, tn_dim values[TN_MAX_RANK], int *count) {
+tn_status tn_expand_known_dims(tn_expand *x, uint32_t input, const char *reason, tn_dim values[TN_MAX_RANK],
+                               int *count) {
     *count = tn_expand_contents_dims(x, input, values, TN_MAX_RANK);
     return *count < 0 ? unknown(x, input, reason) : TN_OK;
 }
 
-tn_status tn_expand_known_ints(tn_expand *x, uint32_t input, const char *reason, int64_t values[TN_MAX_RANK], int *count) {
+tn_status tn_expand_known_ints(tn_expand *x, uint32_t input, const char *reason, int64_t values[TN_MAX_RANK],
+                               int *count) {
     *count = tn_expand_contents_i64(x, input, values, TN_MAX_RANK);
     return *count < 0 ? unknown(x, input, reason) : TN_OK;
 }
@@ -178,8 +184,10 @@ tn_status tn_expand_list(tn_expand *x, const char *name, int count, int64_t low,
         return TN_OK;
     TN_RULE(x, n == (uint32_t)count, "attribute '%s' has %u entries, but there must be %d", name, (unsigned)n, count);
     for (int i = 0; i < count; i++) {
-        TN_RULE(x, list[i] >= low, "attribute '%s' has the entry %" PRId64 ": each must be at least %" PRId64, name, list[i], low);
-        TN_RULE(x, list[i] <= (int64_t)1 << 40, "attribute '%s' has the entry %" PRId64 ", which is too large", name, list[i]);
+        TN_RULE(x, list[i] >= low, "attribute '%s' has the entry %" PRId64 ": each must be at least %" PRId64, name,
+                list[i], low);
+        TN_RULE(x, list[i] <= (int64_t)1 << 40, "attribute '%s' has the entry %" PRId64 ", which is too large", name,
+                list[i]);
         values[i] = list[i];
     }
     return TN_OK;
@@ -223,7 +231,8 @@ tn_status tn_expand_windows(tn_expand *x, tn_windows *w, const tn_dim *kernel, b
         w->dilation[i] = 1;
     if (has_dilation)
         TN_TRY(tn_expand_list(x, "dilations", n, 1, 1, w->dilation));
-    bool same_upper = tn_expand_string_is(x, "auto_pad", "SAME_UPPER"), same_lower = tn_expand_string_is(x, "auto_pad", "SAME_LOWER");
+    bool same_upper = tn_expand_string_is(x, "auto_pad", "SAME_UPPER"),
+         same_lower = tn_expand_string_is(x, "auto_pad", "SAME_LOWER");
     bool valid = tn_expand_string_is(x, "auto_pad", "VALID");
     TN_TRY(tn_expand_list(x, "pads", 2 * n, 0, 0, pads));
     for (int i = 0; i < n; i++) {

@@ -8,15 +8,15 @@
 #include "onnx/op.h"
 
 /* Refuses the model unless `cond` holds; the rest is the message that names the rule. */
-#define TN_RULE(x, cond, ...)                       \
-    do {                                            \
-        if (!(cond))                                \
+#define TN_RULE(x, cond, ...)                        \
+    do {                                             \
+        if (!(cond))                                 \
             return tn_expand_fail((x), __VA_ARGS__); \
     } while (0)
 /* Answers the builder's sticky error when a value was not built. */
-#define TN_BUILT(x, value)                             \
-    do {                                               \
-        if ((value).id == 0)                           \
+#define TN_BUILT(x, value)                               \
+    do {                                                 \
+        if ((value).id == 0)                             \
             return tn_expand_set((x), 0, (tn_value){0}); \
     } while (0)
 /* Fails when a dimension was not made (overflow). */
@@ -26,13 +26,19 @@
             return tn_expand_fail((x), "a size that follows from the shapes overflows"); \
     } while (0)
 
-static inline bool tn_is_float(tn_dtype t) { return t == TN_F32 || t == TN_F64 || t == TN_F16 || t == TN_BF16; }
-static inline bool tn_is_signed_int(tn_dtype t) { return t == TN_I8 || t == TN_I16 || t == TN_I32 || t == TN_I64; }
+static inline bool tn_is_float(tn_dtype t) {
+    return t == TN_F32 || t == TN_F64 || t == TN_F16 || t == TN_BF16;
+}
+static inline bool tn_is_signed_int(tn_dtype t) {
+    return t == TN_I8 || t == TN_I16 || t == TN_I32 || t == TN_I64;
+}
 static inline bool tn_is_int(tn_dtype t) {
     return tn_is_signed_int(t) || t == TN_U8 || t == TN_U16 || t == TN_U32 || t == TN_U64;
 }
 /* What sums and statistics of `t` are computed in: f32 for f16 and bf16, else t. */
-static inline tn_dtype tn_wide(tn_dtype t) { return t == TN_F16 || t == TN_BF16 ? TN_F32 : t; }
+static inline tn_dtype tn_wide(tn_dtype t) {
+    return t == TN_F16 || t == TN_BF16 ? TN_F32 : t;
+}
 
 /* A constant size. */
 tn_dim tn_size(tn_expand *x, int64_t value);
@@ -62,8 +68,10 @@ tn_value tn_expand_slice(tn_expand *x, tn_value value, int axis, tn_dim start, t
 
 /* The elements of a small integer input as sizes, or as constants: TN_OK with their number, or how the expansion ends when they
    are not known (tn_expand_later with `reason`, a literal) or the input cannot be such a list. */
-tn_status tn_expand_known_dims(tn_expand *x, uint32_t input, const char *reason, tn_dim values[TN_MAX_RANK], int *count);
-tn_status tn_expand_known_ints(tn_expand *x, uint32_t input, const char *reason, int64_t values[TN_MAX_RANK], int *count);
+tn_status tn_expand_known_dims(tn_expand *x, uint32_t input, const char *reason, tn_dim values[TN_MAX_RANK],
+                               int *count);
+tn_status tn_expand_known_ints(tn_expand *x, uint32_t input, const char *reason, int64_t values[TN_MAX_RANK],
+                               int *count);
 /* Axes from an input or, when that is absent, all of `rank`; made non-negative, none twice. */
 tn_status tn_expand_axes_input(tn_expand *x, uint32_t input, int rank, int axes[TN_MAX_RANK], int *count);
 
@@ -75,14 +83,14 @@ tn_value tn_expand_gather_inside(tn_expand *x, tn_value value, tn_value index, t
 
 /* The geometry of windows over the spatial axes of input 0 [N, C, spatial...] (Conv, pooling, ConvTranspose). */
 typedef struct tn_windows {
-    int spatial;                /* number of spatial axes */
+    int spatial;                 /* number of spatial axes */
     int64_t kernel[TN_MAX_RANK]; /* of pooling; of Conv only where it is known, else 0 */
     int64_t stride[TN_MAX_RANK], dilation[TN_MAX_RANK];
     tn_dim in[TN_MAX_RANK];
-    tn_dim extent[TN_MAX_RANK];  /* (kernel - 1) * dilation + 1 */
+    tn_dim extent[TN_MAX_RANK]; /* (kernel - 1) * dilation + 1 */
     tn_dim lo[TN_MAX_RANK], hi[TN_MAX_RANK];
-    tn_dim more[TN_MAX_RANK];    /* ceil_mode: padding beyond `hi` that completes the last window */
-    bool padded[TN_MAX_RANK];    /* lo, hi or more is not provably 0 */
+    tn_dim more[TN_MAX_RANK]; /* ceil_mode: padding beyond `hi` that completes the last window */
+    bool padded[TN_MAX_RANK]; /* lo, hi or more is not provably 0 */
 } tn_windows;
 /* Reads strides, dilations, pads, auto_pad, kernel_shape and (pooling) ceil_mode. `kernel`: sizes of the kernel as the weights have
    them; NULL: kernel_shape is required. */

@@ -11,7 +11,8 @@ static tn_status add_bias(tn_expand *x, tn_value y, tn_dim channels) {
     if (!tn_expand_has(x, 2))
         return tn_expand_set(x, 0, y);
     TN_RULE(x, tn_expand_rank(x, 2) == 1, "the bias has rank %d: it must be a list", tn_expand_rank(x, 2));
-    TN_RULE(x, !tn_dim_never_equal(x->graph, tn_expand_dim(x, 2, 0), channels), "the bias must have one entry for each output channel");
+    TN_RULE(x, !tn_dim_never_equal(x->graph, tn_expand_dim(x, 2, 0), channels),
+            "the bias must have one entry for each output channel");
     tn_value bias = tn_broadcast(x->graph, tn_expand_input(x, 2), 1, &channels);
     return tn_expand_set(x, 0, tn_add(x->graph, y, tn_expand_along(x, bias, tn_expand_rank(x, 0), 1)));
 }
@@ -20,12 +21,15 @@ static tn_status add_bias(tn_expand *x, tn_value y, tn_dim channels) {
 static tn_status check_weights(tn_expand *x, int axis, int64_t *groups) {
     int64_t n;
     int rank = tn_expand_rank(x, 0);
-    TN_RULE(x, tn_expand_rank(x, 1) == rank, "the weights have rank %d, the input rank %d: they must be equal", tn_expand_rank(x, 1), rank);
+    TN_RULE(x, tn_expand_rank(x, 1) == rank, "the weights have rank %d, the input rank %d: they must be equal",
+            tn_expand_rank(x, 1), rank);
     TN_RULE(x, rank >= 3, "the input has rank %d: at least 3 are needed (batch, channels, spatial axes)", rank);
     *groups = tn_expand_int(x, "group");
-    TN_RULE(x, *groups >= 1 && *groups <= INT32_MAX, "attribute 'group' is %" PRId64 ": it must be at least 1", *groups);
+    TN_RULE(x, *groups >= 1 && *groups <= INT32_MAX, "attribute 'group' is %" PRId64 ": it must be at least 1",
+            *groups);
     if (tn_dim_is_const(x->graph, tn_expand_dim(x, 1, axis), &n))
-        TN_RULE(x, n % *groups == 0, "axis %d of the weights has %" PRId64 " entries: no multiple of 'group', %" PRId64, axis, n, *groups);
+        TN_RULE(x, n % *groups == 0, "axis %d of the weights has %" PRId64 " entries: no multiple of 'group', %" PRId64,
+                axis, n, *groups);
     return TN_OK;
 }
 
@@ -42,7 +46,8 @@ static tn_status expand_conv(tn_expand *x) {
     TN_RULE(x, !tn_dim_never_equal(g, channels, tn_expand_dim(x, 0, 1)),
             "the input's channels are not 'group' times axis 1 of the weights");
     TN_TRY(tn_expand_windows(x, &w, weights + 2, true, false));
-    tn_value y = tn_conv(g, tn_expand_input(x, 0), tn_expand_input(x, 1), w.stride, w.dilation, NULL, w.lo, w.hi, groups);
+    tn_value y =
+        tn_conv(g, tn_expand_input(x, 0), tn_expand_input(x, 1), w.stride, w.dilation, NULL, w.lo, w.hi, groups);
     return add_bias(x, y, weights[0]);
 }
 
@@ -51,7 +56,8 @@ static tn_status expand_conv(tn_expand *x) {
 /* [C, M/g, k...] as [M, C/g, k...], each kernel reversed along every spatial axis. */
 static tn_status turned_weights(tn_expand *x, int64_t groups, const tn_dim *dims, int rank, tn_value *out) {
     tn_graph *g = x->graph;
-    tn_dim split[TN_MAX_RANK + 1], start[TN_MAX_RANK], size[TN_MAX_RANK], joined[TN_MAX_RANK], group = tn_size(x, groups);
+    tn_dim split[TN_MAX_RANK + 1], start[TN_MAX_RANK], size[TN_MAX_RANK], joined[TN_MAX_RANK],
+        group = tn_size(x, groups);
     int perm[TN_MAX_RANK + 1];
     int64_t step[TN_MAX_RANK];
     tn_dim part = tn_dim_floordiv(g, dims[0], group);
@@ -90,21 +96,23 @@ static tn_status expand_conv_transpose(tn_expand *x) {
     const tn_dim *weights = tn_expand_dims_copy(x, 1);
     if (!weights)
         return TN_ERR_MEMORY;
-    TN_RULE(x, !tn_dim_never_equal(g, weights[0], tn_expand_dim(x, 0, 1)), "the input's channels are not axis 0 of the weights");
+    TN_RULE(x, !tn_dim_never_equal(g, weights[0], tn_expand_dim(x, 0, 1)),
+            "the input's channels are not axis 0 of the weights");
     TN_TRY(tn_expand_windows(x, &w, weights + 2, true, false));
     TN_TRY(tn_expand_list(x, "output_padding", n, 0, 0, extra));
     bool shaped = tn_expand_has_attr(x, "output_shape");
     const int64_t *list;
     uint32_t given = tn_expand_ints(x, "output_shape", &list);
     if (shaped) { /* batch and channels before the spatial sizes are tolerated */
-        TN_RULE(x, given == (uint32_t)n || given == (uint32_t)rank, "attribute 'output_shape' has %u entries for %d spatial axes",
-                (unsigned)given, n);
+        TN_RULE(x, given == (uint32_t)n || given == (uint32_t)rank,
+                "attribute 'output_shape' has %u entries for %d spatial axes", (unsigned)given, n);
         for (int i = 0; i < n; i++) {
             want[i] = list[(int)given - n + i];
             TN_RULE(x, want[i] >= 0, "attribute 'output_shape' holds %" PRId64, want[i]);
         }
     }
-    bool upper = tn_expand_string_is(x, "auto_pad", "SAME_UPPER"), same = upper || tn_expand_string_is(x, "auto_pad", "SAME_LOWER");
+    bool upper = tn_expand_string_is(x, "auto_pad", "SAME_UPPER"),
+         same = upper || tn_expand_string_is(x, "auto_pad", "SAME_LOWER");
     tn_dim lo[TN_MAX_RANK], hi[TN_MAX_RANK], zero = tn_size(x, 0), start[TN_MAX_RANK], size[TN_MAX_RANK];
     bool cut = false;
     for (int i = 0; i < n; i++) {
@@ -180,8 +188,8 @@ static tn_value scaled(tn_expand *x, tn_value value, double factor) {
 /* alpha * A' * B' + beta * C */
 static tn_status expand_gemm(tn_expand *x) {
     tn_graph *g = x->graph;
-    TN_RULE(x, tn_expand_rank(x, 0) == 2 && tn_expand_rank(x, 1) == 2, "A has rank %d and B rank %d: both must be matrices",
-            tn_expand_rank(x, 0), tn_expand_rank(x, 1));
+    TN_RULE(x, tn_expand_rank(x, 0) == 2 && tn_expand_rank(x, 1) == 2,
+            "A has rank %d and B rank %d: both must be matrices", tn_expand_rank(x, 0), tn_expand_rank(x, 1));
     int64_t a = tn_expand_int(x, "transA") ? 0 : 1, b = tn_expand_int(x, "transB") ? 1 : 0;
     TN_TRY(check_inner(x, tn_expand_dim(x, 0, (int)a), tn_expand_dim(x, 1, (int)b)));
     const tn_dim out[2] = {tn_expand_dim(x, 0, a ? 0 : 1), tn_expand_dim(x, 1, b ? 0 : 1)};
@@ -206,17 +214,28 @@ static tn_status expand_gemm(tn_expand *x) {
 /* --- rows --------------------------------------------------------------------------------------------------------------------------- */
 
 static const tn_attr_spec conv_attrs[] = {TN_SPEC_STRING("auto_pad", "NOTSET", "NOTSET|SAME_UPPER|SAME_LOWER|VALID"),
-                                          TN_SPEC_INTS("dilations"), TN_SPEC_INT("group", 1), TN_SPEC_INTS("kernel_shape"),
-                                          TN_SPEC_INTS("pads"), TN_SPEC_INTS("strides"), {0}};
-static const tn_attr_spec transpose_attrs[] = {TN_SPEC_STRING("auto_pad", "NOTSET", "NOTSET|SAME_UPPER|SAME_LOWER|VALID"),
-                                               TN_SPEC_INTS("dilations"), TN_SPEC_INT("group", 1), TN_SPEC_INTS("kernel_shape"),
-                                               TN_SPEC_INTS("output_padding"), TN_SPEC_INTS("output_shape"), TN_SPEC_INTS("pads"),
-                                               TN_SPEC_INTS("strides"), {0}};
-static const tn_attr_spec gemm_attrs[] = {TN_SPEC_FLOAT("alpha", 1), TN_SPEC_FLOAT("beta", 1), TN_SPEC_INT("transA", 0),
-                                          TN_SPEC_INT("transB", 0), {0}};
+                                          TN_SPEC_INTS("dilations"),
+                                          TN_SPEC_INT("group", 1),
+                                          TN_SPEC_INTS("kernel_shape"),
+                                          TN_SPEC_INTS("pads"),
+                                          TN_SPEC_INTS("strides"),
+                                          {0}};
+static const tn_attr_spec transpose_attrs[] = {
+    TN_SPEC_STRING("auto_pad", "NOTSET", "NOTSET|SAME_UPPER|SAME_LOWER|VALID"),
+    TN_SPEC_INTS("dilations"),
+    TN_SPEC_INT("group", 1),
+    TN_SPEC_INTS("kernel_shape"),
+    TN_SPEC_INTS("output_padding"),
+    TN_SPEC_INTS("output_shape"),
+    TN_SPEC_INTS("pads"),
+    TN_SPEC_INTS("strides"),
+    {0}};
+static const tn_attr_spec gemm_attrs[] = {
+    TN_SPEC_FLOAT("alpha", 1), TN_SPEC_FLOAT("beta", 1), TN_SPEC_INT("transA", 0), TN_SPEC_INT("transB", 0), {0}};
 /* Before operator set 7: C is broadcast only when asked to, which the shapes say as well. */
-static const tn_attr_spec gemm_1_attrs[] = {TN_SPEC_FLOAT("alpha", 1), TN_SPEC_FLOAT("beta", 1), TN_SPEC_INT("broadcast", 0),
-                                            TN_SPEC_INT("transA", 0), TN_SPEC_INT("transB", 0), {0}};
+static const tn_attr_spec gemm_1_attrs[] = {TN_SPEC_FLOAT("alpha", 1),   TN_SPEC_FLOAT("beta", 1),
+                                            TN_SPEC_INT("broadcast", 0), TN_SPEC_INT("transA", 0),
+                                            TN_SPEC_INT("transB", 0),    {0}};
 
 static const tn_onnx_op rows[] = {
     TN_ONNX("Conv", .since = 1, .inputs = {2, 3}, .outputs = {1, 1}, .attrs = conv_attrs, .expand = expand_conv),
@@ -224,7 +243,8 @@ static const tn_onnx_op rows[] = {
             .expand = expand_conv_transpose),
     TN_ONNX("MatMul", .since = 1, .inputs = {2, 2}, .outputs = {1, 1}, .expand = expand_matmul),
     TN_ONNX("Gemm", .since = 7, .inputs = {2, 3}, .outputs = {1, 1}, .attrs = gemm_attrs, .expand = expand_gemm),
-    TN_ONNX("Gemm", .since = 1, .until = 6, .inputs = {3, 3}, .outputs = {1, 1}, .attrs = gemm_1_attrs, .expand = expand_gemm),
+    TN_ONNX("Gemm", .since = 1, .until = 6, .inputs = {3, 3}, .outputs = {1, 1}, .attrs = gemm_1_attrs,
+            .expand = expand_gemm),
 };
 
 const tn_onnx_family tn_onnx_family_conv = {rows, sizeof rows / sizeof *rows};

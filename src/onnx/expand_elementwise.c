@@ -6,18 +6,18 @@
 
 /* --- one operand ------------------------------------------------------------------------------------------------------------ */
 
-#define UNARY(build)                                                              \
-    static tn_status expand_##build(tn_expand *x) {                               \
-        return tn_expand_set(x, 0, tn_##build(x->graph, tn_expand_input(x, 0)));   \
+#define UNARY(build)                                                             \
+    static tn_status expand_##build(tn_expand *x) {                              \
+        return tn_expand_set(x, 0, tn_##build(x->graph, tn_expand_input(x, 0))); \
     }
-UNARY(abs) UNARY(neg) UNARY(sign) UNARY(floor) UNARY(ceil) UNARY(round) UNARY(sqrt) UNARY(reciprocal)
-UNARY(exp) UNARY(log) UNARY(sin) UNARY(cos) UNARY(tan) UNARY(asin) UNARY(acos) UNARY(atan)
-UNARY(sinh) UNARY(cosh) UNARY(tanh) UNARY(asinh) UNARY(acosh) UNARY(atanh) UNARY(sigmoid)
-UNARY(not) UNARY(bit_not)
+UNARY(abs)
+UNARY(neg) UNARY(sign) UNARY(floor) UNARY(ceil) UNARY(round) UNARY(sqrt) UNARY(reciprocal) UNARY(exp) UNARY(log)
+    UNARY(sin) UNARY(cos) UNARY(tan) UNARY(asin) UNARY(acos) UNARY(atan) UNARY(sinh) UNARY(cosh) UNARY(tanh)
+        UNARY(asinh) UNARY(acosh) UNARY(atanh) UNARY(sigmoid) UNARY(not ) UNARY(bit_not)
 #undef UNARY
 
-/* Whole numbers are admitted too: their values are those of f32, truncated. */
-static tn_status expand_erf(tn_expand *x) {
+    /* Whole numbers are admitted too: their values are those of f32, truncated. */
+    static tn_status expand_erf(tn_expand *x) {
     tn_dtype dtype = tn_expand_dtype(x, 0), in = tn_is_float(dtype) ? dtype : TN_F32;
     tn_value y = tn_erf(x->graph, tn_cast(x->graph, tn_expand_input(x, 0), in));
     return tn_expand_set(x, 0, tn_cast(x->graph, y, dtype));
@@ -29,14 +29,18 @@ static tn_value float_input(tn_expand *x) {
     return tn_is_float(dtype) ? tn_expand_input(x, 0) : tn_cast(x->graph, tn_expand_input(x, 0), TN_F32);
 }
 
-static tn_status expand_is_nan(tn_expand *x) { return tn_expand_set(x, 0, tn_is_nan(x->graph, float_input(x))); }
+static tn_status expand_is_nan(tn_expand *x) {
+    return tn_expand_set(x, 0, tn_is_nan(x->graph, float_input(x)));
+}
 
 static tn_status expand_is_inf(tn_expand *x) {
     bool positive = tn_expand_int(x, "detect_positive") != 0, negative = tn_expand_int(x, "detect_negative") != 0;
     return tn_expand_set(x, 0, tn_is_inf(x->graph, float_input(x), positive, negative));
 }
 
-static tn_status expand_identity(tn_expand *x) { return tn_expand_set(x, 0, tn_expand_input(x, 0)); }
+static tn_status expand_identity(tn_expand *x) {
+    return tn_expand_set(x, 0, tn_expand_input(x, 0));
+}
 
 /* --- two operands, broadcast as numpy does ------------------------------------------------------------------------------------ */
 
@@ -48,8 +52,8 @@ static tn_status operands(tn_expand *x, tn_value *a, tn_value *b) {
         return TN_OK;
     int rank = tn_expand_rank(x, 0), own = tn_expand_rank(x, 1), axis;
     TN_TRY(tn_expand_axis(x, tn_expand_int(x, "axis"), rank + (rank == 0), &axis));
-    TN_RULE(x, axis + own <= rank, "the second operand, of rank %d at axis %d, reaches beyond the first, of rank %d", own, axis,
-            rank);
+    TN_RULE(x, axis + own <= rank, "the second operand, of rank %d at axis %d, reaches beyond the first, of rank %d",
+            own, axis, rank);
     tn_dim dims[TN_MAX_RANK];
     for (int i = 0; i < rank - axis; i++)
         dims[i] = i < own ? tn_expand_dim(x, 1, i) : tn_size(x, 1);
@@ -57,17 +61,18 @@ static tn_status operands(tn_expand *x, tn_value *a, tn_value *b) {
     return TN_OK;
 }
 
-#define BINARY(build)                                                   \
-    static tn_status expand_##build(tn_expand *x) {                     \
-        tn_value a, b;                                                  \
-        TN_TRY(operands(x, &a, &b));                                    \
-        return tn_expand_set(x, 0, tn_##build(x->graph, a, b));         \
+#define BINARY(build)                                           \
+    static tn_status expand_##build(tn_expand *x) {             \
+        tn_value a, b;                                          \
+        TN_TRY(operands(x, &a, &b));                            \
+        return tn_expand_set(x, 0, tn_##build(x->graph, a, b)); \
     }
-BINARY(add) BINARY(sub) BINARY(mul) BINARY(div) BINARY(and) BINARY(or) BINARY(xor)
-BINARY(equal) BINARY(less) BINARY(less_equal) BINARY(greater) BINARY(greater_equal)
+BINARY(add)
+BINARY(sub) BINARY(mul) BINARY(div) BINARY(and) BINARY(or) BINARY(xor) BINARY(equal) BINARY(less) BINARY(less_equal)
+    BINARY(greater) BINARY(greater_equal)
 #undef BINARY
 
-static tn_status expand_mod(tn_expand *x) {
+        static tn_status expand_mod(tn_expand *x) {
     tn_value a = tn_expand_input(x, 0), b = tn_expand_input(x, 1);
     return tn_expand_set(x, 0, tn_expand_int(x, "fmod") ? tn_rem(x->graph, a, b) : tn_mod(x->graph, a, b));
 }
@@ -133,9 +138,15 @@ static tn_value fold(tn_expand *x, tn_value (*combine)(tn_graph *, tn_value, tn_
     return y;
 }
 
-static tn_status expand_max(tn_expand *x) { return tn_expand_set(x, 0, fold(x, tn_max)); }
-static tn_status expand_min(tn_expand *x) { return tn_expand_set(x, 0, fold(x, tn_min)); }
-static tn_status expand_sum(tn_expand *x) { return tn_expand_set(x, 0, fold(x, tn_add)); }
+static tn_status expand_max(tn_expand *x) {
+    return tn_expand_set(x, 0, fold(x, tn_max));
+}
+static tn_status expand_min(tn_expand *x) {
+    return tn_expand_set(x, 0, fold(x, tn_min));
+}
+static tn_status expand_sum(tn_expand *x) {
+    return tn_expand_set(x, 0, fold(x, tn_add));
+}
 static tn_status expand_mean(tn_expand *x) {
     tn_value sum = fold(x, tn_add);
     TN_BUILT(x, sum);
@@ -143,7 +154,8 @@ static tn_status expand_mean(tn_expand *x) {
 }
 
 static tn_status expand_where(tn_expand *x) {
-    return tn_expand_set(x, 0, tn_select(x->graph, tn_expand_input(x, 0), tn_expand_input(x, 1), tn_expand_input(x, 2)));
+    return tn_expand_set(x, 0,
+                         tn_select(x->graph, tn_expand_input(x, 0), tn_expand_input(x, 1), tn_expand_input(x, 2)));
 }
 
 /* --- clip ----------------------------------------------------------------------------------------------------------------------- */
@@ -152,7 +164,8 @@ static tn_status expand_where(tn_expand *x) {
 static tn_status limit(tn_expand *x, uint32_t input, const char *name, tn_value *out) {
     int rank = tn_expand_rank(x, input);
     for (int i = 0; i < rank; i++)
-        TN_RULE(x, !tn_dim_never_equal(x->graph, tn_expand_dim(x, input, i), tn_size(x, 1)), "'%s' must be one element", name);
+        TN_RULE(x, !tn_dim_never_equal(x->graph, tn_expand_dim(x, input, i), tn_size(x, 1)), "'%s' must be one element",
+                name);
     *out = tn_reshape_dims(x->graph, tn_expand_input(x, input), 0, NULL);
     return TN_OK;
 }
@@ -200,18 +213,22 @@ static tn_status cast_to(tn_expand *x, tn_dtype to) {
 
 static tn_status expand_cast(tn_expand *x) {
     int64_t to = tn_expand_int(x, "to");
-    TN_RULE(x, to > TN_DTYPE_NONE && to < TN_DTYPE_COUNT, "attribute 'to' is %" PRId64 ", which is no element type", to);
+    TN_RULE(x, to > TN_DTYPE_NONE && to < TN_DTYPE_COUNT, "attribute 'to' is %" PRId64 ", which is no element type",
+            to);
     return cast_to(x, (tn_dtype)to);
 }
 
-static tn_status expand_cast_like(tn_expand *x) { return cast_to(x, tn_expand_dtype(x, 1)); }
+static tn_status expand_cast_like(tn_expand *x) {
+    return cast_to(x, tn_expand_dtype(x, 1));
+}
 
 static tn_status expand_bit_cast(tn_expand *x) {
     int64_t to = tn_expand_int(x, "to");
-    TN_RULE(x, to > TN_DTYPE_NONE && to < TN_DTYPE_COUNT && to != TN_STRING, "attribute 'to' is %" PRId64 ", which is no such type",
-            to);
-    TN_RULE(x, tn_dtype_bits((tn_dtype)to) == tn_dtype_bits(tn_expand_dtype(x, 0)), "%s and %s differ in their number of bits",
-            tn_dtype_name(tn_expand_dtype(x, 0)), tn_dtype_name((tn_dtype)to));
+    TN_RULE(x, to > TN_DTYPE_NONE && to < TN_DTYPE_COUNT && to != TN_STRING,
+            "attribute 'to' is %" PRId64 ", which is no such type", to);
+    TN_RULE(x, tn_dtype_bits((tn_dtype)to) == tn_dtype_bits(tn_expand_dtype(x, 0)),
+            "%s and %s differ in their number of bits", tn_dtype_name(tn_expand_dtype(x, 0)),
+            tn_dtype_name((tn_dtype)to));
     return tn_expand_set(x, 0, tn_bitcast(x->graph, tn_expand_input(x, 0), (tn_dtype)to));
 }
 
@@ -223,47 +240,101 @@ static const tn_attr_spec mod_attrs[] = {TN_SPEC_INT("fmod", 0), {0}};
 static const tn_attr_spec shift_attrs[] = {
     {.name = "direction", .kind = TN_ATTR_STRING, .required = true, .allowed = "LEFT|RIGHT"}, {0}};
 static const tn_attr_spec clip_attrs[] = {TN_SPEC_FLOAT("min", 0), TN_SPEC_FLOAT("max", 0), {0}};
-static const tn_attr_spec cast_attrs[] = {TN_SPEC_NEEDED("to", TN_ATTR_INT), TN_SPEC_INT("saturate", 1),
-                                          TN_SPEC_STRING("round_mode", "up", "up|down|nearest"), {0}};
-static const tn_attr_spec cast_like_attrs[] = {TN_SPEC_INT("saturate", 1), TN_SPEC_STRING("round_mode", "up", "up|down|nearest"),
-                                               {0}};
+static const tn_attr_spec cast_attrs[] = {TN_SPEC_NEEDED("to", TN_ATTR_INT),
+                                          TN_SPEC_INT("saturate", 1),
+                                          TN_SPEC_STRING("round_mode", "up", "up|down|nearest"),
+                                          {0}};
+static const tn_attr_spec cast_like_attrs[] = {
+    TN_SPEC_INT("saturate", 1), TN_SPEC_STRING("round_mode", "up", "up|down|nearest"), {0}};
 static const tn_attr_spec bit_cast_attrs[] = {TN_SPEC_NEEDED("to", TN_ATTR_INT), {0}};
 
-#define ONE(name, from, build) TN_ONNX(name, .since = from, .inputs = {1, 1}, .outputs = {1, 1}, .expand = expand_##build)
-#define TWO(name, from, build) TN_ONNX(name, .since = from, .inputs = {2, 2}, .outputs = {1, 1}, .expand = expand_##build)
-#define ALIGNED(name, build)                                                                                      \
-    TN_ONNX(name, .since = 1, .until = 6, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = aligned_attrs,            \
+#define ONE(name, from, build) \
+    TN_ONNX(name, .since = from, .inputs = {1, 1}, .outputs = {1, 1}, .expand = expand_##build)
+#define TWO(name, from, build) \
+    TN_ONNX(name, .since = from, .inputs = {2, 2}, .outputs = {1, 1}, .expand = expand_##build)
+#define ALIGNED(name, build)                                                                           \
+    TN_ONNX(name, .since = 1, .until = 6, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = aligned_attrs, \
             .expand = expand_##build)
-#define MANY(name, build)                                                                                         \
-    TN_ONNX(name, .since = 1, .inputs = {1, TN_ONNX_ANY}, .outputs = {1, 1}, .flags = TN_ONNX_VARIADIC,           \
+#define MANY(name, build)                                                                               \
+    TN_ONNX(name, .since = 1, .inputs = {1, TN_ONNX_ANY}, .outputs = {1, 1}, .flags = TN_ONNX_VARIADIC, \
             .expand = expand_##build)
 
 static const tn_onnx_op rows[] = {
-    ONE("Abs", 1, abs), ONE("Neg", 1, neg), ONE("Sign", 9, sign), ONE("Floor", 1, floor), ONE("Ceil", 1, ceil),
-    ONE("Round", 11, round), ONE("Sqrt", 1, sqrt), ONE("Reciprocal", 1, reciprocal), ONE("Exp", 1, exp), ONE("Log", 1, log),
-    ONE("Sin", 7, sin), ONE("Cos", 7, cos), ONE("Tan", 7, tan), ONE("Asin", 7, asin), ONE("Acos", 7, acos),
-    ONE("Atan", 7, atan), ONE("Sinh", 9, sinh), ONE("Cosh", 9, cosh), ONE("Tanh", 1, tanh), ONE("Asinh", 9, asinh),
-    ONE("Acosh", 9, acosh), ONE("Atanh", 9, atanh), ONE("Erf", 9, erf), ONE("Sigmoid", 1, sigmoid), ONE("Not", 1, not),
-    ONE("BitwiseNot", 18, bit_not), ONE("IsNaN", 9, is_nan),
+    ONE("Abs", 1, abs),
+    ONE("Neg", 1, neg),
+    ONE("Sign", 9, sign),
+    ONE("Floor", 1, floor),
+    ONE("Ceil", 1, ceil),
+    ONE("Round", 11, round),
+    ONE("Sqrt", 1, sqrt),
+    ONE("Reciprocal", 1, reciprocal),
+    ONE("Exp", 1, exp),
+    ONE("Log", 1, log),
+    ONE("Sin", 7, sin),
+    ONE("Cos", 7, cos),
+    ONE("Tan", 7, tan),
+    ONE("Asin", 7, asin),
+    ONE("Acos", 7, acos),
+    ONE("Atan", 7, atan),
+    ONE("Sinh", 9, sinh),
+    ONE("Cosh", 9, cosh),
+    ONE("Tanh", 1, tanh),
+    ONE("Asinh", 9, asinh),
+    ONE("Acosh", 9, acosh),
+    ONE("Atanh", 9, atanh),
+    ONE("Erf", 9, erf),
+    ONE("Sigmoid", 1, sigmoid),
+    ONE("Not", 1, not ),
+    ONE("BitwiseNot", 18, bit_not),
+    ONE("IsNaN", 9, is_nan),
     TN_ONNX("IsInf", .since = 10, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = is_inf_attrs, .expand = expand_is_inf),
-    TN_ONNX("Identity", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .flags = TN_ONNX_UNRANKED, .expand = expand_identity),
-    TWO("Add", 7, add), TWO("Sub", 7, sub), TWO("Mul", 7, mul), TWO("Div", 7, div), TWO("Pow", 7, pow), TWO("And", 7, and),
-    TWO("Or", 7, or), TWO("Xor", 7, xor), TWO("Equal", 7, equal), TWO("Less", 7, less), TWO("Greater", 7, greater),
-    TWO("LessOrEqual", 12, less_equal), TWO("GreaterOrEqual", 12, greater_equal), TWO("BitwiseAnd", 18, and),
-    TWO("BitwiseOr", 18, or), TWO("BitwiseXor", 18, xor), TWO("PRelu", 7, prelu),
-    ALIGNED("Add", add), ALIGNED("Sub", sub), ALIGNED("Mul", mul), ALIGNED("Div", div), ALIGNED("Pow", pow), ALIGNED("And", and),
-    ALIGNED("Or", or), ALIGNED("Xor", xor), ALIGNED("Equal", equal), ALIGNED("Less", less), ALIGNED("Greater", greater),
+    TN_ONNX("Identity", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .flags = TN_ONNX_UNRANKED,
+            .expand = expand_identity),
+    TWO("Add", 7, add),
+    TWO("Sub", 7, sub),
+    TWO("Mul", 7, mul),
+    TWO("Div", 7, div),
+    TWO("Pow", 7, pow),
+    TWO("And", 7, and),
+    TWO("Or", 7, or),
+    TWO("Xor", 7, xor),
+    TWO("Equal", 7, equal),
+    TWO("Less", 7, less),
+    TWO("Greater", 7, greater),
+    TWO("LessOrEqual", 12, less_equal),
+    TWO("GreaterOrEqual", 12, greater_equal),
+    TWO("BitwiseAnd", 18, and),
+    TWO("BitwiseOr", 18, or),
+    TWO("BitwiseXor", 18, xor),
+    TWO("PRelu", 7, prelu),
+    ALIGNED("Add", add),
+    ALIGNED("Sub", sub),
+    ALIGNED("Mul", mul),
+    ALIGNED("Div", div),
+    ALIGNED("Pow", pow),
+    ALIGNED("And", and),
+    ALIGNED("Or", or),
+    ALIGNED("Xor", xor),
+    ALIGNED("Equal", equal),
+    ALIGNED("Less", less),
+    ALIGNED("Greater", greater),
     TN_ONNX("PRelu", .since = 1, .until = 6, .inputs = {2, 2}, .outputs = {1, 1}, .expand = expand_prelu),
     TN_ONNX("Mod", .since = 10, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = mod_attrs, .expand = expand_mod),
-    TN_ONNX("BitShift", .since = 11, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = shift_attrs, .expand = expand_bit_shift),
-    MANY("Max", max), MANY("Min", min), MANY("Sum", sum), MANY("Mean", mean),
+    TN_ONNX("BitShift", .since = 11, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = shift_attrs,
+            .expand = expand_bit_shift),
+    MANY("Max", max),
+    MANY("Min", min),
+    MANY("Sum", sum),
+    MANY("Mean", mean),
     TN_ONNX("Where", .since = 9, .inputs = {3, 3}, .outputs = {1, 1}, .expand = expand_where),
     TN_ONNX("Clip", .since = 11, .inputs = {1, 3}, .outputs = {1, 1}, .expand = expand_clip),
     TN_ONNX("Clip", .since = 1, .until = 10, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = clip_attrs,
             .expand = expand_clip_attrs),
     TN_ONNX("Cast", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = cast_attrs, .expand = expand_cast),
-    TN_ONNX("CastLike", .since = 15, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = cast_like_attrs, .expand = expand_cast_like),
-    TN_ONNX("BitCast", .since = 26, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = bit_cast_attrs, .expand = expand_bit_cast),
+    TN_ONNX("CastLike", .since = 15, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = cast_like_attrs,
+            .expand = expand_cast_like),
+    TN_ONNX("BitCast", .since = 26, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = bit_cast_attrs,
+            .expand = expand_bit_cast),
 };
 
 const tn_onnx_family tn_onnx_family_elementwise = {rows, sizeof rows / sizeof *rows};

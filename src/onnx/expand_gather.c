@@ -16,14 +16,16 @@ static tn_value stride(tn_expand *x, int rank, const tn_dim *dims, int axis) {
 }
 
 /* The position along `axis` in a tensor of `dims`. */
-static tn_value along(tn_expand *x, int rank, const tn_dim *dims, int axis) { return tn_iota(x->graph, TN_I64, rank, dims, axis); }
+static tn_value along(tn_expand *x, int rank, const tn_dim *dims, int axis) {
+    return tn_iota(x->graph, TN_I64, rank, dims, axis);
+}
 
 /* out[i][j][k] = data[i][index[i][j][k]][k] for axis 1. */
 static tn_status expand_gather_elements(tn_expand *x) {
     tn_graph *g = x->graph;
     int rank = tn_expand_rank(x, 0), axis;
-    TN_RULE(x, rank >= 1 && tn_expand_rank(x, 1) == rank, "data of rank %d and indices of rank %d: they must have the same, at least 1",
-            rank, tn_expand_rank(x, 1));
+    TN_RULE(x, rank >= 1 && tn_expand_rank(x, 1) == rank,
+            "data of rank %d and indices of rank %d: they must have the same, at least 1", rank, tn_expand_rank(x, 1));
     TN_TRY(tn_expand_axis(x, tn_expand_int(x, "axis"), rank, &axis));
     const tn_dim *dims = tn_expand_dims_copy(x, 0), *want = tn_expand_dims_copy(x, 1);
     if (!dims || !want)
@@ -43,7 +45,8 @@ static tn_status expand_gather_elements(tn_expand *x) {
     }
     tn_dim all = tn_size_product(x, rank, dims);
     TN_SIZED(x, all);
-    return tn_expand_set(x, 0, tn_expand_gather_inside(x, tn_reshape_dims(g, tn_expand_input(x, 0), 1, &all), at, inside));
+    return tn_expand_set(x, 0,
+                         tn_expand_gather_inside(x, tn_reshape_dims(g, tn_expand_input(x, 0), 1, &all), at, inside));
 }
 
 /* The last axis of the indices holds a position in the axes that follow the `batch_dims` first ones, which both share. */
@@ -52,12 +55,12 @@ static tn_status expand_gather_nd(tn_expand *x) {
     int rank = tn_expand_rank(x, 0), count = tn_expand_rank(x, 1);
     int64_t batch = tn_expand_int(x, "batch_dims"), k;
     TN_RULE(x, rank >= 1 && count >= 1, "data of rank %d and indices of rank %d: neither may be a scalar", rank, count);
-    TN_RULE(x, batch >= 0 && batch < rank && batch < count, "attribute 'batch_dims' is %" PRId64 " for ranks %d and %d", batch, rank,
-            count);
+    TN_RULE(x, batch >= 0 && batch < rank && batch < count, "attribute 'batch_dims' is %" PRId64 " for ranks %d and %d",
+            batch, rank, count);
     if (!tn_dim_is_const(g, tn_expand_dim(x, 1, -1), &k))
         return tn_expand_later(x, "needs the size of the last axis of the indices");
-    TN_RULE(x, k >= 1 && k <= rank - batch, "the last axis of the indices has %" PRId64 " entries: 1 to %d are possible", k,
-            rank - (int)batch);
+    TN_RULE(x, k >= 1 && k <= rank - batch,
+            "the last axis of the indices has %" PRId64 " entries: 1 to %d are possible", k, rank - (int)batch);
     const tn_dim *dims = tn_expand_dims_copy(x, 0), *want = tn_expand_dims_copy(x, 1);
     if (!dims || !want)
         return TN_ERR_MEMORY;
@@ -70,10 +73,13 @@ static tn_status expand_gather_nd(tn_expand *x) {
         at = t ? tn_add(g, at, index) : index;
     }
     for (int b = 0; b < (int)batch; b++) {
-        TN_RULE(x, !tn_dim_never_equal(g, dims[b], want[b]), "axis %d is one of 'batch_dims', but data and indices differ in it", b);
+        TN_RULE(x, !tn_dim_never_equal(g, dims[b], want[b]),
+                "axis %d is one of 'batch_dims', but data and indices differ in it", b);
         tn_value here = along(x, outer, want, b);
         if (!tn_dim_equal(g, dims[b], want[b]))
-            inside = tn_and(g, inside, tn_equal(g, tn_expand_size_value(x, want[b], TN_I64), tn_expand_size_value(x, dims[b], TN_I64)));
+            inside =
+                tn_and(g, inside,
+                       tn_equal(g, tn_expand_size_value(x, want[b], TN_I64), tn_expand_size_value(x, dims[b], TN_I64)));
         at = tn_add(g, at, tn_mul(g, here, stride(x, lead, dims, b)));
     }
     tn_dim flat[TN_MAX_RANK];
@@ -91,12 +97,14 @@ static tn_status expand_reverse_sequence(tn_expand *x) {
     int rank = tn_expand_rank(x, 0);
     int64_t time = tn_expand_int(x, "time_axis"), batch = tn_expand_int(x, "batch_axis");
     TN_RULE(x, rank >= 2, "the input has rank %d: at least 2 are needed", rank);
-    TN_RULE(x, (time == 0 && batch == 1) || (time == 1 && batch == 0), "'time_axis' and 'batch_axis' must be 0 and 1 in some order");
+    TN_RULE(x, (time == 0 && batch == 1) || (time == 1 && batch == 0),
+            "'time_axis' and 'batch_axis' must be 0 and 1 in some order");
     TN_RULE(x, tn_expand_rank(x, 1) == 1, "the lengths have rank %d: they must be a list", tn_expand_rank(x, 1));
     const tn_dim *dims = tn_expand_dims_copy(x, 0);
     if (!dims)
         return TN_ERR_MEMORY;
-    TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, 1, 0), dims[batch]), "there must be one length for each batch entry");
+    TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, 1, 0), dims[batch]),
+            "there must be one length for each batch entry");
     tn_value zero = tn_scalar(g, TN_I64, 0), one = tn_scalar(g, TN_I64, 1);
     tn_value length = tn_broadcast(g, tn_expand_along(x, tn_expand_input(x, 1), 2, (int)batch), 2, dims);
     tn_value t = along(x, 2, dims, (int)time);
@@ -156,7 +164,8 @@ static const tn_onnx_op rows[] = {
     TN_ONNX("Gather", .since = 1, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = axis_attrs, .expand = expand_gather),
     TN_ONNX("GatherElements", .since = 11, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = axis_attrs,
             .expand = expand_gather_elements),
-    TN_ONNX("GatherND", .since = 11, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = nd_attrs, .expand = expand_gather_nd),
+    TN_ONNX("GatherND", .since = 11, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = nd_attrs,
+            .expand = expand_gather_nd),
     TN_ONNX("ReverseSequence", .since = 10, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = reverse_attrs,
             .expand = expand_reverse_sequence),
     TN_ONNX("OneHot", .since = 9, .inputs = {3, 3}, .outputs = {1, 1}, .attrs = hot_attrs, .expand = expand_one_hot),

@@ -52,7 +52,8 @@ static tn_status expand_split(tn_expand *x) {
     tn_graph *g = x->graph;
     int axis, n = (int)x->outputs, rank = tn_expand_rank(x, 0);
     TN_TRY(tn_expand_axis(x, tn_expand_int(x, "axis"), rank, &axis));
-    tn_dim *parts = tn_expand_alloc(x, x->outputs, sizeof *parts), whole = tn_expand_dim(x, 0, axis), start = tn_size(x, 0);
+    tn_dim *parts = tn_expand_alloc(x, x->outputs, sizeof *parts), whole = tn_expand_dim(x, 0, axis),
+           start = tn_size(x, 0);
     if (!parts)
         return TN_ERR_MEMORY;
     tn_value in = tn_expand_input(x, 0);
@@ -122,7 +123,8 @@ static bool position(tn_expand *x, tn_dim bound, tn_dim size, tn_dim *at, int *s
 }
 
 /* Start and number of elements of one axis. */
-static tn_status slice_axis(tn_expand *x, tn_dim from, tn_dim to, int64_t step, tn_dim size, tn_dim *start, tn_dim *count) {
+static tn_status slice_axis(tn_expand *x, tn_dim from, tn_dim to, int64_t step, tn_dim size, tn_dim *start,
+                            tn_dim *count) {
     tn_graph *g = x->graph;
     tn_dim zero = tn_size(x, 0), one = tn_size(x, 1), a, b, span;
     int a_side, b_side;
@@ -139,7 +141,9 @@ static tn_status slice_axis(tn_expand *x, tn_dim from, tn_dim to, int64_t step, 
         *count = tn_dim_ceildiv(g, span, tn_size(x, step));
     } else {
         tn_dim last = tn_dim_sub(g, size, one), before = tn_size(x, -1);
-        a = a_side == BEFORE ? tn_dim_min(g, zero, last) : a_side == AFTER ? last : tn_dim_min(g, tn_dim_max(g, a, zero), last);
+        a = a_side == BEFORE  ? tn_dim_min(g, zero, last)
+            : a_side == AFTER ? last
+                              : tn_dim_min(g, tn_dim_max(g, a, zero), last);
         b = b_side == BEFORE ? before : b_side == AFTER ? last : tn_dim_min(g, tn_dim_max(g, b, before), last);
         span = tn_dim_max(g, tn_dim_sub(g, a, b), zero);
         *count = tn_dim_ceildiv(g, span, tn_size(x, -step));
@@ -177,7 +181,8 @@ static tn_status expand_slice(tn_expand *x) {
         TN_RULE(x, steps[i] != 0, "step %d is 0", i);
         int64_t limit = INT64_MAX / 4; /* a larger step takes one element as well */
         step[axes[i]] = steps[i] > limit ? limit : steps[i] < -limit ? -limit : steps[i];
-        TN_TRY(slice_axis(x, from[i], to[i], step[axes[i]], tn_expand_dim(x, 0, axes[i]), &start[axes[i]], &size[axes[i]]));
+        TN_TRY(slice_axis(x, from[i], to[i], step[axes[i]], tn_expand_dim(x, 0, axes[i]), &start[axes[i]],
+                          &size[axes[i]]));
     }
     return tn_expand_set(x, 0, tn_slice(x->graph, tn_expand_input(x, 0), start, size, step));
 }
@@ -260,7 +265,8 @@ static tn_status expand_pad(tn_expand *x) {
     tn_value value = {0};
     if (tn_expand_has(x, 2)) {
         for (int i = 0; i < tn_expand_rank(x, 2); i++)
-            TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, 2, i), tn_size(x, 1)), "'constant_value' must be one element");
+            TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, 2, i), tn_size(x, 1)),
+                    "'constant_value' must be one element");
         value = tn_reshape_dims(g, tn_expand_input(x, 2), 0, NULL);
     } else {
         value = zero_of(x);
@@ -378,7 +384,8 @@ static tn_status expand_trilu(tn_expand *x) {
     int rank = tn_expand_rank(x, 0);
     TN_RULE(x, rank >= 2, "the input has rank %d: at least 2 are needed", rank);
     const tn_dim last[2] = {tn_expand_dim(x, 0, -2), tn_expand_dim(x, 0, -1)};
-    tn_value diagonal = tn_sub(g, tn_iota(g, TN_I64, 2, last, 1), tn_iota(g, TN_I64, 2, last, 0)), k = tn_scalar(g, TN_I64, 0);
+    tn_value diagonal = tn_sub(g, tn_iota(g, TN_I64, 2, last, 1), tn_iota(g, TN_I64, 2, last, 0)),
+             k = tn_scalar(g, TN_I64, 0);
     if (tn_expand_has(x, 1))
         k = tn_reshape_dims(g, tn_expand_input(x, 1), 0, NULL);
     tn_value keep = tn_expand_int(x, "upper") ? tn_greater_equal(g, diagonal, k) : tn_less_equal(g, diagonal, k);
@@ -391,28 +398,37 @@ static const tn_attr_spec transpose_attrs[] = {TN_SPEC_INTS("perm"), {0}};
 static const tn_attr_spec concat_attrs[] = {TN_SPEC_INT("axis", 1), {0}};
 static const tn_attr_spec split_attrs[] = {TN_SPEC_INT("axis", 0), TN_SPEC_INT("num_outputs", 0), {0}};
 static const tn_attr_spec pad_attrs[] = {TN_SPEC_STRING("mode", "constant", "constant|reflect|edge|wrap"), {0}};
-static const tn_attr_spec pad_2_attrs[] = {TN_SPEC_STRING("mode", "constant", "constant|reflect|edge"), TN_SPEC_INTS("pads"),
-                                           TN_SPEC_FLOAT("value", 0), {0}};
-static const tn_attr_spec pad_1_attrs[] = {TN_SPEC_STRING("mode", "constant", "constant|reflect|edge"), TN_SPEC_INTS("paddings"),
-                                           TN_SPEC_FLOAT("value", 0), {0}};
+static const tn_attr_spec pad_2_attrs[] = {
+    TN_SPEC_STRING("mode", "constant", "constant|reflect|edge"), TN_SPEC_INTS("pads"), TN_SPEC_FLOAT("value", 0), {0}};
+static const tn_attr_spec pad_1_attrs[] = {TN_SPEC_STRING("mode", "constant", "constant|reflect|edge"),
+                                           TN_SPEC_INTS("paddings"),
+                                           TN_SPEC_FLOAT("value", 0),
+                                           {0}};
 static const tn_attr_spec crop_attrs[] = {TN_SPEC_INTS("axes"), {0}};
-static const tn_attr_spec depth_attrs[] = {TN_SPEC_NEEDED("blocksize", TN_ATTR_INT), TN_SPEC_STRING("mode", "DCR", "DCR|CRD"), {0}};
+static const tn_attr_spec depth_attrs[] = {
+    TN_SPEC_NEEDED("blocksize", TN_ATTR_INT), TN_SPEC_STRING("mode", "DCR", "DCR|CRD"), {0}};
 static const tn_attr_spec space_attrs[] = {TN_SPEC_NEEDED("blocksize", TN_ATTR_INT), {0}};
 static const tn_attr_spec trilu_attrs[] = {TN_SPEC_INT("upper", 1), {0}};
 
 static const tn_onnx_op rows[] = {
-    TN_ONNX("Transpose", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = transpose_attrs, .expand = expand_transpose),
+    TN_ONNX("Transpose", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = transpose_attrs,
+            .expand = expand_transpose),
     TN_ONNX("Concat", .since = 1, .inputs = {1, TN_ONNX_ANY}, .outputs = {1, 1}, .attrs = concat_attrs,
             .flags = TN_ONNX_VARIADIC, .expand = expand_concat),
-    TN_ONNX("Split", .since = 2, .inputs = {1, 2}, .outputs = {1, TN_ONNX_ANY}, .attrs = split_attrs, .expand = expand_split),
+    TN_ONNX("Split", .since = 2, .inputs = {1, 2}, .outputs = {1, TN_ONNX_ANY}, .attrs = split_attrs,
+            .expand = expand_split),
     TN_ONNX("Slice", .since = 1, .inputs = {3, 5}, .outputs = {1, 1}, .expand = expand_slice),
     TN_ONNX("Pad", .since = 11, .inputs = {2, 4}, .outputs = {1, 1}, .attrs = pad_attrs, .expand = expand_pad),
-    TN_ONNX("Pad", .since = 2, .until = 10, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = pad_2_attrs, .expand = expand_pad_attrs),
-    TN_ONNX("Pad", .since = 1, .until = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = pad_1_attrs, .expand = expand_pad_attrs),
+    TN_ONNX("Pad", .since = 2, .until = 10, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = pad_2_attrs,
+            .expand = expand_pad_attrs),
+    TN_ONNX("Pad", .since = 1, .until = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = pad_1_attrs,
+            .expand = expand_pad_attrs),
     TN_ONNX("CenterCropPad", .since = 18, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = crop_attrs,
             .expand = expand_center_crop_pad),
-    TN_ONNX("DepthToSpace", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = depth_attrs, .expand = expand_depth_to_space),
-    TN_ONNX("SpaceToDepth", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = space_attrs, .expand = expand_space_to_depth),
+    TN_ONNX("DepthToSpace", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = depth_attrs,
+            .expand = expand_depth_to_space),
+    TN_ONNX("SpaceToDepth", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = space_attrs,
+            .expand = expand_space_to_depth),
     TN_ONNX("Trilu", .since = 14, .inputs = {1, 2}, .outputs = {1, 1}, .attrs = trilu_attrs, .expand = expand_trilu),
 };
 

@@ -36,7 +36,8 @@ static tn_status per_channel(tn_expand *x, uint32_t input, const char *name, tn_
 /* Outputs of training as a list of channels in the dtype of the input that gives the running one. */
 static tn_status set_statistic(tn_expand *x, uint32_t output, uint32_t like, tn_value v) {
     tn_dim channels = tn_expand_rank(x, 0) > 1 ? tn_expand_dim(x, 0, 1) : tn_size(x, 1);
-    return tn_expand_set(x, output, tn_cast(x->graph, tn_reshape_dims(x->graph, v, 1, &channels), tn_expand_dtype(x, like)));
+    return tn_expand_set(x, output,
+                         tn_cast(x->graph, tn_reshape_dims(x->graph, v, 1, &channels), tn_expand_dtype(x, like)));
 }
 
 static tn_status batch_norm(tn_expand *x, bool training) {
@@ -79,7 +80,8 @@ static tn_status batch_norm(tn_expand *x, bool training) {
 
 static tn_status expand_batch_norm(tn_expand *x) {
     bool training = tn_expand_int(x, "training_mode") != 0;
-    TN_RULE(x, training || (!tn_expand_wants(x, 1) && !tn_expand_wants(x, 2)), "the running statistics are outputs of training mode only");
+    TN_RULE(x, training || (!tn_expand_wants(x, 1) && !tn_expand_wants(x, 2)),
+            "the running statistics are outputs of training mode only");
     return batch_norm(x, training);
 }
 
@@ -123,7 +125,8 @@ static tn_status expand_group_norm(tn_expand *x) {
     if (!dims)
         return TN_ERR_MEMORY;
     if (tn_dim_is_const(g, dims[1], &channels))
-        TN_RULE(x, channels % groups == 0, "%" PRId64 " channels cannot be divided into %" PRId64 " groups", channels, groups);
+        TN_RULE(x, channels % groups == 0, "%" PRId64 " channels cannot be divided into %" PRId64 " groups", channels,
+                groups);
     tn_dim grouped[3] = {dims[0], tn_size(x, groups), tn_dim_floordiv(g, dims[1], tn_size(x, groups))};
     tn_dim image = tn_size_product(x, rank - 2, dims + 2);
     TN_SIZED(x, image);
@@ -136,7 +139,8 @@ static tn_status expand_group_norm(tn_expand *x) {
         for (uint32_t i = 1; i < 3; i++)
             TN_RULE(x, tn_expand_rank(x, i) == 1 && !tn_dim_never_equal(g, tn_expand_dim(x, i, 0), grouped[1]),
                     "input %u must have one entry for each group", (unsigned)i);
-        tn_value scale = tn_expand_along(x, tn_expand_input(x, 1), 3, 1), bias = tn_expand_along(x, tn_expand_input(x, 2), 3, 1);
+        tn_value scale = tn_expand_along(x, tn_expand_input(x, 1), 3, 1),
+                 bias = tn_expand_along(x, tn_expand_input(x, 2), 3, 1);
         return tn_expand_set(x, 0, tn_reshape_dims(g, tn_add(g, tn_mul(g, v, scale), bias), rank, dims));
     }
     tn_value scale, bias;
@@ -218,7 +222,8 @@ static tn_status expand_lp_norm(tn_expand *x) {
     TN_RULE(x, p == 1 || p == 2, "attribute 'p' is %" PRId64 ": 1 and 2 are possible", p);
     TN_TRY(tn_expand_axis(x, tn_expand_int(x, "axis"), tn_expand_rank(x, 0), &axis));
     TN_BUILT(x, v);
-    tn_value zero = tn_scalar_like(g, v, 0), norm = tn_reduce_sum(g, p == 1 ? tn_abs(g, v) : tn_mul(g, v, v), 1, &axis, true);
+    tn_value zero = tn_scalar_like(g, v, 0),
+             norm = tn_reduce_sum(g, p == 1 ? tn_abs(g, v) : tn_mul(g, v, v), 1, &axis, true);
     norm = p == 1 ? norm : tn_sqrt(g, norm);
     return tn_expand_set(x, 0, tn_cast(g, tn_select(g, tn_equal(g, norm, zero), zero, tn_div(g, v, norm)), dtype));
 }
@@ -268,31 +273,43 @@ static tn_status expand_lrn(tn_expand *x) {
 
 /* --- rows ---------------------------------------------------------------------------------------------------------------------------------------- */
 
-static const tn_attr_spec batch_attrs[] = {TN_SPEC_FLOAT("epsilon", 1e-5f), TN_SPEC_FLOAT("momentum", 0.9f),
-                                           TN_SPEC_INT("training_mode", 0), {0}};
-static const tn_attr_spec batch_1_attrs[] = {TN_SPEC_FLOAT("epsilon", 1e-5f), TN_SPEC_FLOAT("momentum", 0.9f), TN_SPEC_INT("is_test", 0),
-                                             TN_SPEC_INT("spatial", 1), {0}};
+static const tn_attr_spec batch_attrs[] = {
+    TN_SPEC_FLOAT("epsilon", 1e-5f), TN_SPEC_FLOAT("momentum", 0.9f), TN_SPEC_INT("training_mode", 0), {0}};
+static const tn_attr_spec batch_1_attrs[] = {TN_SPEC_FLOAT("epsilon", 1e-5f),
+                                             TN_SPEC_FLOAT("momentum", 0.9f),
+                                             TN_SPEC_INT("is_test", 0),
+                                             TN_SPEC_INT("spatial", 1),
+                                             {0}};
 static const tn_attr_spec epsilon_attrs[] = {TN_SPEC_FLOAT("epsilon", 1e-5f), {0}};
-static const tn_attr_spec layer_attrs[] = {TN_SPEC_INT("axis", -1), TN_SPEC_FLOAT("epsilon", 1e-5f), TN_SPEC_INT("stash_type", 1), {0}};
-static const tn_attr_spec group_attrs[] = {TN_SPEC_FLOAT("epsilon", 1e-5f), TN_SPEC_NEEDED("num_groups", TN_ATTR_INT),
-                                           TN_SPEC_INT("stash_type", 1), {0}};
+static const tn_attr_spec layer_attrs[] = {
+    TN_SPEC_INT("axis", -1), TN_SPEC_FLOAT("epsilon", 1e-5f), TN_SPEC_INT("stash_type", 1), {0}};
+static const tn_attr_spec group_attrs[] = {
+    TN_SPEC_FLOAT("epsilon", 1e-5f), TN_SPEC_NEEDED("num_groups", TN_ATTR_INT), TN_SPEC_INT("stash_type", 1), {0}};
 static const tn_attr_spec lp_attrs[] = {TN_SPEC_INT("axis", -1), TN_SPEC_INT("p", 2), {0}};
 static const tn_attr_spec mean_attrs[] = {TN_SPEC_INTS("axes"), {0}};
-static const tn_attr_spec lrn_attrs[] = {TN_SPEC_FLOAT("alpha", 1e-4f), TN_SPEC_FLOAT("beta", 0.75), TN_SPEC_FLOAT("bias", 1),
-                                         TN_SPEC_NEEDED("size", TN_ATTR_INT), {0}};
+static const tn_attr_spec lrn_attrs[] = {TN_SPEC_FLOAT("alpha", 1e-4f),
+                                         TN_SPEC_FLOAT("beta", 0.75),
+                                         TN_SPEC_FLOAT("bias", 1),
+                                         TN_SPEC_NEEDED("size", TN_ATTR_INT),
+                                         {0}};
 
 static const tn_onnx_op rows[] = {
-    TN_ONNX("BatchNormalization", .since = 14, .inputs = {5, 5}, .outputs = {1, 3}, .attrs = batch_attrs, .expand = expand_batch_norm),
+    TN_ONNX("BatchNormalization", .since = 14, .inputs = {5, 5}, .outputs = {1, 3}, .attrs = batch_attrs,
+            .expand = expand_batch_norm),
     TN_ONNX("BatchNormalization", .since = 1, .until = 13, .inputs = {5, 5}, .outputs = {1, 5}, .attrs = batch_1_attrs,
             .expand = expand_batch_norm_first),
     TN_ONNX("InstanceNormalization", .since = 1, .inputs = {3, 3}, .outputs = {1, 1}, .attrs = epsilon_attrs,
             .expand = expand_instance_norm),
-    TN_ONNX("GroupNormalization", .since = 21, .inputs = {3, 3}, .outputs = {1, 1}, .attrs = group_attrs, .expand = expand_group_norm),
+    TN_ONNX("GroupNormalization", .since = 21, .inputs = {3, 3}, .outputs = {1, 1}, .attrs = group_attrs,
+            .expand = expand_group_norm),
     TN_ONNX("GroupNormalization", .since = 18, .until = 20, .inputs = {3, 3}, .outputs = {1, 1}, .attrs = group_attrs,
             .expand = expand_group_norm),
-    TN_ONNX("LayerNormalization", .since = 17, .inputs = {2, 3}, .outputs = {1, 3}, .attrs = layer_attrs, .expand = expand_layer_norm),
-    TN_ONNX("RMSNormalization", .since = 23, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = layer_attrs, .expand = expand_rms_norm),
-    TN_ONNX("LpNormalization", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = lp_attrs, .expand = expand_lp_norm),
+    TN_ONNX("LayerNormalization", .since = 17, .inputs = {2, 3}, .outputs = {1, 3}, .attrs = layer_attrs,
+            .expand = expand_layer_norm),
+    TN_ONNX("RMSNormalization", .since = 23, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = layer_attrs,
+            .expand = expand_rms_norm),
+    TN_ONNX("LpNormalization", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = lp_attrs,
+            .expand = expand_lp_norm),
     TN_ONNX("MeanVarianceNormalization", .since = 9, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = mean_attrs,
             .expand = expand_mean_variance),
     TN_ONNX("LRN", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = lrn_attrs, .expand = expand_lrn),

@@ -92,7 +92,8 @@ static tn_status max_indices(tn_expand *x, const tn_windows *w, tn_value y, tn_v
     for (int i = 0; i < rank; i++)
         images[i] = i < 2 ? dims[i] : tn_size(x, 1);
     tn_value channels = tn_expand_size_value(x, dims[1], TN_I64);
-    tn_value image = tn_add(g, tn_mul(g, tn_iota(g, TN_I64, rank, images, 0), channels), tn_iota(g, TN_I64, rank, images, 1));
+    tn_value image =
+        tn_add(g, tn_mul(g, tn_iota(g, TN_I64, rank, images, 0), channels), tn_iota(g, TN_I64, rank, images, 1));
     tn_value plane = tn_expand_size_value(x, tn_size_product(x, w->spatial, w->in), TN_I64);
     *out = tn_add(g, at, tn_mul(g, image, plane));
     return TN_OK;
@@ -223,10 +224,10 @@ static tn_status expand_global_lp(tn_expand *x) {
 
 /* --- rows ------------------------------------------------------------------------------------------------------------------------------------ */
 
-#define WINDOW_SPECS                                                                                                     \
-    TN_SPEC_STRING("auto_pad", "NOTSET", "NOTSET|SAME_UPPER|SAME_LOWER|VALID"), TN_SPEC_INT("ceil_mode", 0),              \
-        TN_SPEC_INTS("dilations"), {.name = "kernel_shape", .kind = TN_ATTR_INTS, .required = true}, TN_SPEC_INTS("pads"), \
-        TN_SPEC_INTS("strides")
+#define WINDOW_SPECS                                                                                         \
+    TN_SPEC_STRING("auto_pad", "NOTSET", "NOTSET|SAME_UPPER|SAME_LOWER|VALID"), TN_SPEC_INT("ceil_mode", 0), \
+        TN_SPEC_INTS("dilations"), {.name = "kernel_shape", .kind = TN_ATTR_INTS, .required = true},         \
+        TN_SPEC_INTS("pads"), TN_SPEC_INTS("strides")
 static const tn_attr_spec max_attrs[] = {WINDOW_SPECS, TN_SPEC_INT("storage_order", 0), {0}};
 static const tn_attr_spec average_attrs[] = {WINDOW_SPECS, TN_SPEC_INT("count_include_pad", 0), {0}};
 static const tn_attr_spec lp_attrs[] = {WINDOW_SPECS, TN_SPEC_INT("p", 2), {0}};
@@ -234,11 +235,13 @@ static const tn_attr_spec p_attrs[] = {TN_SPEC_INT("p", 2), {0}};
 
 static const tn_onnx_op rows[] = {
     TN_ONNX("MaxPool", .since = 1, .inputs = {1, 1}, .outputs = {1, 2}, .attrs = max_attrs, .expand = expand_max_pool),
-    TN_ONNX("AveragePool", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = average_attrs, .expand = expand_average_pool),
+    TN_ONNX("AveragePool", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = average_attrs,
+            .expand = expand_average_pool),
     TN_ONNX("LpPool", .since = 2, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = lp_attrs, .expand = expand_lp_pool),
     TN_ONNX("GlobalAveragePool", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .expand = expand_global_average),
     TN_ONNX("GlobalMaxPool", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .expand = expand_global_max),
-    TN_ONNX("GlobalLpPool", .since = 2, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = p_attrs, .expand = expand_global_lp),
+    TN_ONNX("GlobalLpPool", .since = 2, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = p_attrs,
+            .expand = expand_global_lp),
 };
 
 const tn_onnx_family tn_onnx_family_pool = {rows, sizeof rows / sizeof *rows};

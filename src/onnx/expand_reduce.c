@@ -46,8 +46,8 @@ static tn_status reduce(tn_expand *x, how h) {
         in = TN_F64;
     if (h == MAX || h == MIN)
         in = dtype;
-    TN_RULE(x, tn_is_float(dtype) || tn_is_int(dtype) || (dtype == TN_BOOL && (h == MAX || h == MIN)), "a reduction of %s",
-            tn_dtype_name(dtype));
+    TN_RULE(x, tn_is_float(dtype) || tn_is_int(dtype) || (dtype == TN_BOOL && (h == MAX || h == MIN)),
+            "a reduction of %s", tn_dtype_name(dtype));
     tn_value v = tn_expand_input(x, 0);
     if (dtype == TN_BOOL)
         return tn_expand_set(x, 0, along(g, h == MAX ? tn_reduce_or : tn_reduce_and, v, n, axes, keep));
@@ -55,9 +55,7 @@ static tn_status reduce(tn_expand *x, how h) {
         return tn_expand_set(x, 0, tn_abs(g, v));
     v = tn_cast(g, v, in);
     switch (h) {
-    case SUM:
-        v = along(g, tn_reduce_sum, v, n, axes, keep);
-        break;
+    case SUM: v = along(g, tn_reduce_sum, v, n, axes, keep); break;
     case MEAN: {
         if (n == 0)
             break;
@@ -65,53 +63,64 @@ static tn_status reduce(tn_expand *x, how h) {
         v = tn_div(g, along(g, tn_reduce_sum, v, n, axes, keep), count);
         break;
     }
-    case MAX:
-        v = along(g, tn_reduce_max, v, n, axes, keep);
-        break;
-    case MIN:
-        v = along(g, tn_reduce_min, v, n, axes, keep);
-        break;
-    case PROD:
-        v = along(g, tn_reduce_prod, v, n, axes, keep);
-        break;
-    case L1:
-        v = along(g, tn_reduce_sum, tn_abs(g, v), n, axes, keep);
-        break;
-    case L2:
-        v = tn_sqrt(g, along(g, tn_reduce_sum, tn_mul(g, v, v), n, axes, keep));
-        break;
-    case LOG_SUM:
-        v = tn_log(g, along(g, tn_reduce_sum, v, n, axes, keep));
-        break;
-    case LOG_SUM_EXP:
-        v = log_sum_exp(x, v, n, axes, keep);
-        break;
-    case SUM_SQUARE:
-        v = along(g, tn_reduce_sum, tn_mul(g, v, v), n, axes, keep);
-        break;
+    case MAX: v = along(g, tn_reduce_max, v, n, axes, keep); break;
+    case MIN: v = along(g, tn_reduce_min, v, n, axes, keep); break;
+    case PROD: v = along(g, tn_reduce_prod, v, n, axes, keep); break;
+    case L1: v = along(g, tn_reduce_sum, tn_abs(g, v), n, axes, keep); break;
+    case L2: v = tn_sqrt(g, along(g, tn_reduce_sum, tn_mul(g, v, v), n, axes, keep)); break;
+    case LOG_SUM: v = tn_log(g, along(g, tn_reduce_sum, v, n, axes, keep)); break;
+    case LOG_SUM_EXP: v = log_sum_exp(x, v, n, axes, keep); break;
+    case SUM_SQUARE: v = along(g, tn_reduce_sum, tn_mul(g, v, v), n, axes, keep); break;
     }
     return tn_expand_set(x, 0, tn_cast(g, v, dtype));
 }
 
-static tn_status expand_sum(tn_expand *x) { return reduce(x, SUM); }
-static tn_status expand_mean(tn_expand *x) { return reduce(x, MEAN); }
-static tn_status expand_max(tn_expand *x) { return reduce(x, MAX); }
-static tn_status expand_min(tn_expand *x) { return reduce(x, MIN); }
-static tn_status expand_prod(tn_expand *x) { return reduce(x, PROD); }
-static tn_status expand_l1(tn_expand *x) { return reduce(x, L1); }
-static tn_status expand_l2(tn_expand *x) { return reduce(x, L2); }
-static tn_status expand_log_sum(tn_expand *x) { return reduce(x, LOG_SUM); }
-static tn_status expand_log_sum_exp(tn_expand *x) { return reduce(x, LOG_SUM_EXP); }
-static tn_status expand_sum_square(tn_expand *x) { return reduce(x, SUM_SQUARE); }
+static tn_status expand_sum(tn_expand *x) {
+    return reduce(x, SUM);
+}
+static tn_status expand_mean(tn_expand *x) {
+    return reduce(x, MEAN);
+}
+static tn_status expand_max(tn_expand *x) {
+    return reduce(x, MAX);
+}
+static tn_status expand_min(tn_expand *x) {
+    return reduce(x, MIN);
+}
+static tn_status expand_prod(tn_expand *x) {
+    return reduce(x, PROD);
+}
+static tn_status expand_l1(tn_expand *x) {
+    return reduce(x, L1);
+}
+static tn_status expand_l2(tn_expand *x) {
+    return reduce(x, L2);
+}
+static tn_status expand_log_sum(tn_expand *x) {
+    return reduce(x, LOG_SUM);
+}
+static tn_status expand_log_sum_exp(tn_expand *x) {
+    return reduce(x, LOG_SUM_EXP);
+}
+static tn_status expand_sum_square(tn_expand *x) {
+    return reduce(x, SUM_SQUARE);
+}
 
 static const tn_attr_spec attrs[] = {TN_SPEC_INT("keepdims", 1), TN_SPEC_INT("noop_with_empty_axes", 0), {0}};
 
-#define ROW(name, build) TN_ONNX(name, .since = 1, .inputs = {1, 2}, .outputs = {1, 1}, .attrs = attrs, .expand = expand_##build)
+#define ROW(name, build) \
+    TN_ONNX(name, .since = 1, .inputs = {1, 2}, .outputs = {1, 1}, .attrs = attrs, .expand = expand_##build)
 
 static const tn_onnx_op rows[] = {
-    ROW("ReduceSum", sum),        ROW("ReduceMean", mean),       ROW("ReduceMax", max),
-    ROW("ReduceMin", min),        ROW("ReduceProd", prod),       ROW("ReduceL1", l1),
-    ROW("ReduceL2", l2),          ROW("ReduceLogSum", log_sum),  ROW("ReduceLogSumExp", log_sum_exp),
+    ROW("ReduceSum", sum),
+    ROW("ReduceMean", mean),
+    ROW("ReduceMax", max),
+    ROW("ReduceMin", min),
+    ROW("ReduceProd", prod),
+    ROW("ReduceL1", l1),
+    ROW("ReduceL2", l2),
+    ROW("ReduceLogSum", log_sum),
+    ROW("ReduceLogSumExp", log_sum_exp),
     ROW("ReduceSumSquare", sum_square),
 };
 

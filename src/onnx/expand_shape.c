@@ -52,7 +52,8 @@ static tn_status expand_reshape(tn_expand *x) {
             return tn_expand_fail(x, "-1 of the new shape cannot be inferred for a tensor without elements");
         int64_t a, b;
         if (tn_dim_is_const(g, from, &a) && tn_dim_is_const(g, to, &b))
-            TN_RULE(x, a % b == 0, "%" PRId64 " elements cannot be divided among %" PRId64 " for -1 of the new shape", a, b);
+            TN_RULE(x, a % b == 0, "%" PRId64 " elements cannot be divided among %" PRId64 " for -1 of the new shape",
+                    a, b);
         dims[rest] = tn_dim_floordiv(g, from, to);
         TN_SIZED(x, dims[rest]);
     }
@@ -90,7 +91,8 @@ static tn_status expand_unsqueeze(tn_expand *x) {
     int64_t list[TN_MAX_RANK];
     int axes[TN_MAX_RANK], count, rank = tn_expand_rank(x, 0);
     TN_TRY(tn_expand_known_ints(x, 1, "needs the axes", list, &count));
-    TN_RULE(x, rank + count <= TN_MAX_RANK, "the result has rank %d: at most %d is supported", rank + count, TN_MAX_RANK);
+    TN_RULE(x, rank + count <= TN_MAX_RANK, "the result has rank %d: at most %d is supported", rank + count,
+            TN_MAX_RANK);
     TN_TRY(tn_expand_axes(x, (uint32_t)count, list, rank + count, axes));
     return tn_expand_set(x, 0, tn_expand_dims(x->graph, tn_expand_input(x, 0), (uint32_t)count, axes));
 }
@@ -114,8 +116,9 @@ static tn_status expand_expand(tn_expand *x) {
         out[i] = a < 0 ? dims[b] : tn_expand_dim(x, 0, a);
         if (a < 0 || b < 0 || tn_dim_equal(g, out[i], dims[b]))
             continue;
-        TN_RULE(x, !tn_dim_never_equal(g, out[i], dims[b]) || !tn_dim_never_equal(g, out[i], tn_size(x, 1)) ||
-                       !tn_dim_never_equal(g, dims[b], tn_size(x, 1)),
+        TN_RULE(x,
+                !tn_dim_never_equal(g, out[i], dims[b]) || !tn_dim_never_equal(g, out[i], tn_size(x, 1)) ||
+                    !tn_dim_never_equal(g, dims[b], tn_size(x, 1)),
                 "axis %d cannot be broadcast to entry %d of the shape: they differ and neither is 1", a, b);
         out[i] = tn_dim_broadcast(g, out[i], dims[b]);
         TN_SIZED(x, out[i]);
@@ -166,7 +169,8 @@ static tn_status expand_shape(tn_expand *x) {
 }
 
 static tn_status expand_size(tn_expand *x) {
-    return tn_expand_set(x, 0, tn_reduce_prod(x->graph, tn_shape_of(x->graph, tn_expand_input(x, 0)), TN_ALL_AXES, false));
+    return tn_expand_set(x, 0,
+                         tn_reduce_prod(x->graph, tn_shape_of(x->graph, tn_expand_input(x, 0)), TN_ALL_AXES, false));
 }
 
 /* --- constants ---------------------------------------------------------------------------------------------------------------------- */
@@ -187,7 +191,7 @@ static tn_tensor *list_tensor(tn_expand *x, tn_dtype dtype, bool scalar, uint32_
 }
 
 static tn_status expand_constant(tn_expand *x) {
-    static const char *const names[] = {"value",     "value_float",  "value_floats",  "value_int",
+    static const char *const names[] = {"value",      "value_float",  "value_floats",  "value_int",
                                         "value_ints", "value_string", "value_strings", "sparse_value"};
     int found = -1;
     for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
@@ -298,7 +302,8 @@ static tn_status expand_range(tn_expand *x) {
     for (uint32_t i = 0; i < 3; i++) {
         int rank = tn_expand_rank(x, i);
         for (int k = 0; k < rank; k++)
-            TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, i, k), tn_size(x, 1)), "start, limit and delta must be scalars");
+            TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, i, k), tn_size(x, 1)),
+                    "start, limit and delta must be scalars");
         in[i] = tn_reshape_dims(g, tn_expand_input(x, i), 0, NULL);
     }
     TN_TRY(tn_is_float(dtype) ? float_range_size(x, &n) : int_range_size(x, &n));
@@ -313,7 +318,8 @@ static tn_status expand_eye_like(tn_expand *x) {
     tn_graph *g = x->graph;
     int64_t dtype = tn_expand_has_attr(x, "dtype") ? tn_expand_int(x, "dtype") : (int64_t)tn_expand_dtype(x, 0);
     int64_t k = tn_expand_int(x, "k");
-    TN_RULE(x, dtype > TN_DTYPE_NONE && dtype < TN_DTYPE_COUNT, "attribute 'dtype' is %" PRId64 ", which is no element type", dtype);
+    TN_RULE(x, dtype > TN_DTYPE_NONE && dtype < TN_DTYPE_COUNT,
+            "attribute 'dtype' is %" PRId64 ", which is no element type", dtype);
     TN_RULE(x, tn_expand_rank(x, 0) == 2, "the input has rank %d: it must be a matrix", tn_expand_rank(x, 0));
     const tn_dim *dims = tn_expand_dims_copy(x, 0);
     if (!dims)
@@ -328,22 +334,25 @@ static const tn_attr_spec reshape_attrs[] = {TN_SPEC_INT("allowzero", 0), {0}};
 static const tn_attr_spec flatten_attrs[] = {TN_SPEC_INT("axis", 1), {0}};
 static const tn_attr_spec shape_attrs[] = {TN_SPEC_INT("start", 0), TN_SPEC_INT("end", 0), {0}};
 static const tn_attr_spec constant_attrs[] = {
-    TN_SPEC_TENSOR("value"),       TN_SPEC_FLOAT("value_float", 0), TN_SPEC_FLOATS("value_floats"),
-    TN_SPEC_INT("value_int", 0),   TN_SPEC_INTS("value_ints"),      TN_SPEC_STRING("value_string", "", NULL),
-    TN_SPEC_STRINGS("value_strings"), TN_SPEC_TENSOR("sparse_value"), {0}};
+    TN_SPEC_TENSOR("value"),          TN_SPEC_FLOAT("value_float", 0), TN_SPEC_FLOATS("value_floats"),
+    TN_SPEC_INT("value_int", 0),      TN_SPEC_INTS("value_ints"),      TN_SPEC_STRING("value_string", "", NULL),
+    TN_SPEC_STRINGS("value_strings"), TN_SPEC_TENSOR("sparse_value"),  {0}};
 static const tn_attr_spec value_attrs[] = {TN_SPEC_TENSOR("value"), {0}};
 static const tn_attr_spec eye_attrs[] = {TN_SPEC_INT("dtype", 0), TN_SPEC_INT("k", 0), {0}};
 
 static const tn_onnx_op rows[] = {
-    TN_ONNX("Reshape", .since = 1, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = reshape_attrs, .expand = expand_reshape),
-    TN_ONNX("Flatten", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = flatten_attrs, .expand = expand_flatten),
+    TN_ONNX("Reshape", .since = 1, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = reshape_attrs,
+            .expand = expand_reshape),
+    TN_ONNX("Flatten", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = flatten_attrs,
+            .expand = expand_flatten),
     TN_ONNX("Squeeze", .since = 1, .inputs = {1, 2}, .outputs = {1, 1}, .expand = expand_squeeze),
     TN_ONNX("Unsqueeze", .since = 1, .inputs = {2, 2}, .outputs = {1, 1}, .expand = expand_unsqueeze),
     TN_ONNX("Expand", .since = 8, .inputs = {2, 2}, .outputs = {1, 1}, .expand = expand_expand),
     TN_ONNX("Tile", .since = 6, .inputs = {2, 2}, .outputs = {1, 1}, .expand = expand_tile),
     TN_ONNX("Shape", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = shape_attrs, .expand = expand_shape),
     TN_ONNX("Size", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .expand = expand_size),
-    TN_ONNX("Constant", .since = 1, .inputs = {0, 0}, .outputs = {1, 1}, .attrs = constant_attrs, .expand = expand_constant),
+    TN_ONNX("Constant", .since = 1, .inputs = {0, 0}, .outputs = {1, 1}, .attrs = constant_attrs,
+            .expand = expand_constant),
     TN_ONNX("ConstantOfShape", .since = 9, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = value_attrs,
             .expand = expand_constant_of_shape),
     TN_ONNX("Range", .since = 11, .inputs = {3, 3}, .outputs = {1, 1}, .expand = expand_range),

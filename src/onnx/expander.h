@@ -8,18 +8,17 @@
 /* The driver's state for one graph. */
 typedef struct tn_expander {
     tn_graph *graph;
-    const tn_graph *library; /* whose functions are called: `graph`, or the one that a late node stands in */
-    tn_map opsets;           /* versions by domain: hash of the name -> version */
-    tn_map functions;        /* string id in library -> function + 1 */
-    tn_map declared;         /* string id of a value's name -> index of its type in graph->metadata */
-    uint64_t budget;         /* nodes that may still be copied */
-    uint32_t late_node;      /* the node that must not be put off; 0: none */
-    int depth;               /* of bodies being expanded */
+    tn_map opsets;      /* versions by domain: hash of the name -> version */
+    tn_map functions;   /* string id -> function + 1 */
+    tn_map declared;    /* string id of a value's name -> index of its type in graph->metadata */
+    uint64_t budget;    /* nodes that may still be copied */
+    uint32_t late_node; /* the node that must not be put off; 0: none */
+    int depth;          /* of bodies being expanded */
     tn_text warnings;
     uint32_t warning_count;
 } tn_expander;
 
-tn_status tn_expander_init(tn_expander *ex, tn_graph *graph, const tn_graph *library, uint64_t max_nodes);
+tn_status tn_expander_init(tn_expander *ex, tn_graph *graph, uint64_t max_nodes);
 void tn_expander_free(tn_expander *ex);
 /* Expands all nodes of a region, inlined functions included. */
 tn_status tn_expander_region(tn_expander *ex, tn_region region);
@@ -48,8 +47,9 @@ tn_status tn_onnx_check(tn_expander *ex);
 typedef struct tn_onnx_copier {
     tn_graph *to;
     const tn_graph *from;
-    tn_map values;           /* value of `from` -> value of `to` (0: absent); others stay themselves within one graph */
-    const tn_graph *caller_graph; /* of a function's body: the calling node, whose attributes references read; NULL: none */
+    tn_map values; /* value of `from` -> value of `to` (0: absent); others stay themselves within one graph */
+    const tn_graph
+        *caller_graph; /* of a function's body: the calling node, whose attributes references read; NULL: none */
     tn_node caller;
     uint64_t *budget;
     int depth;

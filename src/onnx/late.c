@@ -11,7 +11,7 @@ enum { MAX_DEPTH = TN_MAX_NESTING, SMALL = 1024 };
 typedef struct late {
     tn_eval *e;
     tn_graph *graph;
-    tn_node node; /* the copy */
+    tn_node node;            /* the copy */
     TN_VEC(tn_value) inputs; /* arguments of the small graph, and what they are fed */
     TN_VEC(tn_object *) fed;
     tn_u32_vec wanted; /* outputs that are computed */
@@ -41,7 +41,8 @@ static tn_type type_of(tn_graph *g, const tn_object *object, int depth) {
     case TN_KIND_OPTIONAL: return tn_type_optional(g, type_of(g, tn_optional_get(object), depth + 1));
     case TN_KIND_MAP: {
         const tn_object *values = tn_map_values(object);
-        const tn_object *first = tn_object_kind(values) == TN_KIND_SEQUENCE && tn_sequence_length(values) ? tn_sequence_at(values, 0) : NULL;
+        const tn_object *first =
+            tn_object_kind(values) == TN_KIND_SEQUENCE && tn_sequence_length(values) ? tn_sequence_at(values, 0) : NULL;
         return tn_type_map(g, tn_tensor_dtype(tn_map_keys(object)), type_of(g, first, depth + 1));
     }
     }
@@ -65,7 +66,8 @@ static tn_status add_input(late *l, tn_object *object, bool constant, tn_value *
     *value = tn_region_add_arg(g, tn_graph_region(g), type, NULL);
     if (!value->id)
         return tn_graph_check(g);
-    return tn_vec_push(g->heap, &l->inputs, *value) && tn_vec_push(g->heap, &l->fed, object) ? TN_OK : tn_error_status();
+    return tn_vec_push(g->heap, &l->inputs, *value) && tn_vec_push(g->heap, &l->fed, object) ? TN_OK
+                                                                                             : tn_error_status();
 }
 
 /* Values that differ only in rank or size at run time and small contents are what a late node lacked. */
@@ -135,7 +137,7 @@ static tn_status build(late *l, bool constants) {
 
 static tn_status expand(late *l) {
     tn_expander ex;
-    TN_TRY(tn_expander_init(&ex, l->graph, l->e->graph, 0));
+    TN_TRY(tn_expander_init(&ex, l->graph, 0));
     ex.late_node = l->node.id;
     tn_status status = tn_expander_region(&ex, tn_graph_region(l->graph));
     tn_expander_free(&ex);
@@ -187,11 +189,13 @@ static tn_status attempt(tn_eval *e, bool constants) {
 
 tn_status tn_onnx_late_eval(tn_eval *e) {
     if (depth_of(e->graph) >= MAX_DEPTH) {
-        return tn_eval_fail(e, TN_ERR_LIMIT, "operators that are expanded at run time are nested deeper than %d", MAX_DEPTH);
+        return tn_eval_fail(e, TN_ERR_LIMIT, "operators that are expanded at run time are nested deeper than %d",
+                            MAX_DEPTH);
     }
     bool large = false;
     for (uint32_t i = 0; i < e->inputs; i++)
-        large = large || (e->in[i] && tn_object_kind(e->in[i]) == TN_KIND_TENSOR && tn_tensor_count((tn_tensor *)e->in[i]) > SMALL);
+        large = large || (e->in[i] && tn_object_kind(e->in[i]) == TN_KIND_TENSOR &&
+                          tn_tensor_count((tn_tensor *)e->in[i]) > SMALL);
     tn_status status = attempt(e, false);
     /* an expansion may need the contents of a large input */
     if (status == TN_ERR_UNSUPPORTED && large)

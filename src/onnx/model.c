@@ -55,7 +55,8 @@ static tn_status find_external(void *ctx, tn_slice location, tn_mapping **mappin
         else if (r->external)
             TN_TRY(ask_caller(r, name, &file));
         else
-            return tn_fail(TN_ERR_MODEL, "a model in memory has external data '%s', and no function gives it", tn_onnx_text(r, name));
+            return tn_fail(TN_ERR_MODEL, "a model in memory has external data '%s', and no function gives it",
+                           tn_onnx_text(r, name));
         if (!tn_vec_push(r->heap, &r->files, file)) {
             if (file.mapping)
                 tn_mapping_release(file.mapping);
@@ -85,8 +86,9 @@ static tn_status set_prefixed(tn_onnx_reader *r, const char *prefix, tn_slice na
     tn_text_add(&key, prefix);
     if (name.size)
         tn_text_bytes(&key, (const char *)name.data, name.size);
-    tn_status status = key.failed ? tn_error_status()
-                                  : tn_graph_set_metadata(r->graph, key.data, value.size ? (const char *)value.data : "", value.size);
+    tn_status status =
+        key.failed ? tn_error_status()
+                   : tn_graph_set_metadata(r->graph, key.data, value.size ? (const char *)value.data : "", value.size);
     tn_text_free(&key);
     return status;
 }
@@ -125,7 +127,8 @@ static tn_status read_import(tn_onnx_reader *r, tn_slice message, tn_map *opsets
     if (!tn_onnx_name(r, domain, &id))
         return tn_error_status();
     if (version < 1)
-        return tn_fail(TN_ERR_MODEL, "operator set %" PRId64 " of domain '%s'", version, id ? tn_onnx_text(r, id) : "ai.onnx");
+        return tn_fail(TN_ERR_MODEL, "operator set %" PRId64 " of domain '%s'", version,
+                       id ? tn_onnx_text(r, id) : "ai.onnx");
     if (version > INT32_MAX)
         version = INT32_MAX;
     if (!tn_map_put(r->heap, opsets, id, (uint64_t)version))
@@ -299,7 +302,8 @@ static tn_status read_model_fields(tn_onnx_reader *r, const model_fields *m) {
     if (!m->has_version)
         return not_a_model(m->graphs ? "it has no IR version" : "it has neither an IR version nor a graph");
     if (r->ir_version > TN_ONNX_IR_NEWEST || r->ir_version < TN_ONNX_IR_OLDEST) {
-        tn_fail(r->ir_version < TN_ONNX_IR_OLDEST ? TN_ERR_MODEL : TN_ERR_UNSUPPORTED, "not supported: IR version %" PRId64, r->ir_version);
+        tn_fail(r->ir_version < TN_ONNX_IR_OLDEST ? TN_ERR_MODEL : TN_ERR_UNSUPPORTED,
+                "not supported: IR version %" PRId64, r->ir_version);
         tn_fail_hint("IR versions %d to %d are supported", TN_ONNX_IR_OLDEST, TN_ONNX_IR_NEWEST);
         return tn_error_status();
     }
@@ -308,7 +312,8 @@ static tn_status read_model_fields(tn_onnx_reader *r, const model_fields *m) {
     if (!m->imports.len && r->ir_version >= 3)
         return tn_fail(TN_ERR_MODEL, "the model imports no operator set");
     if (m->props.len > MAX_PROPS || m->imports.len > MAX_IMPORTS)
-        return tn_fail(TN_ERR_LIMIT, "a model with %u metadata properties and %u operator sets", m->props.len, m->imports.len);
+        return tn_fail(TN_ERR_LIMIT, "a model with %u metadata properties and %u operator sets", m->props.len,
+                       m->imports.len);
     TN_TRY(set_number(r, TN_META_IR_VERSION, r->ir_version));
     for (uint32_t i = 0; i < m->imports.len; i++)
         TN_TRY(read_import(r, m->imports.data[i], &r->model_opsets, true));
@@ -324,10 +329,12 @@ static tn_graph *read_model(tn_onnx_reader *r, tn_slice bytes) {
     tn_status status = TN_OK;
     if (!(r->graph = tn_graph_new(r->heap, tn_onnx_table())))
         return NULL;
+    tn_text_init(&r->warnings, r->heap);
     r->source.external = find_external;
     r->source.ctx = r;
     if (r->source.max_bytes && bytes.size > r->source.max_bytes)
-        status = tn_fail(TN_ERR_LIMIT, "the file has %zu bytes, the limit is %" PRIu64, bytes.size, r->source.max_bytes);
+        status =
+            tn_fail(TN_ERR_LIMIT, "the file has %zu bytes, the limit is %" PRIu64, bytes.size, r->source.max_bytes);
     if (status == TN_OK && !bytes.size)
         status = not_a_model("it is empty");
     if (status == TN_OK && *r->file)
@@ -338,6 +345,9 @@ static tn_graph *read_model(tn_onnx_reader *r, tn_slice bytes) {
         status = read_model_fields(r, &m);
     if (status == TN_OK)
         status = tn_graph_check(r->graph);
+    if (status == TN_OK && r->warnings.len)
+        status = tn_graph_set_metadata(r->graph, TN_META_WARNINGS, r->warnings.data, r->warnings.len);
+    tn_text_free(&r->warnings);
     tn_vec_free(r->heap, &m.imports);
     tn_vec_free(r->heap, &m.props);
     tn_vec_free(r->heap, &m.functions);
@@ -379,7 +389,8 @@ tn_graph *tn_onnx_load_file(const char *path, const tn_onnx_options *options) {
     if (!mapping)
         return NULL;
     const char *slash = strrchr(path, '/');
-    char *folder = !slash ? tn_strdup(r.heap, ".") : tn_strndup(r.heap, path, slash == path ? 1 : (size_t)(slash - path));
+    char *folder =
+        !slash ? tn_strdup(r.heap, ".") : tn_strndup(r.heap, path, slash == path ? 1 : (size_t)(slash - path));
     tn_graph *graph = NULL;
     if (folder) {
         r.file = path;
@@ -392,7 +403,8 @@ tn_graph *tn_onnx_load_file(const char *path, const tn_onnx_options *options) {
     return graph;
 }
 
-tn_graph *tn_onnx_load_memory(const void *bytes, size_t size, tn_onnx_external *external, void *ctx, const tn_onnx_options *options) {
+tn_graph *tn_onnx_load_memory(const void *bytes, size_t size, tn_onnx_external *external, void *ctx,
+                              const tn_onnx_options *options) {
     tn_onnx_reader r = new_reader(options);
     if (!bytes && size) {
         tn_fail(TN_ERR_USAGE, "the bytes of a model are NULL");

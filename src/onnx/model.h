@@ -23,9 +23,10 @@
 #define TN_META_GRAPH_NAME "graph_name"
 #define TN_META_GRAPH_DOC "graph_doc"
 #define TN_META_FILE "file"
-#define TN_META_OPSET "opset:"   /* "opset:ai.onnx" -> "17" */
-#define TN_META_PROP "prop:"     /* metadata_props */
-#define TN_META_TYPE "declared:" /* type the file declares for an inner value or output of the main graph: "f32[1,?,3]" */
+#define TN_META_OPSET "opset:" /* "opset:ai.onnx" -> "17" */
+#define TN_META_PROP "prop:"   /* metadata_props */
+#define TN_META_TYPE \
+    "declared:" /* type the file declares for an inner value or output of the main graph: "f32[1,?,3]" */
 #define TN_META_WARNINGS "warnings" /* lines */
 
 #define TN_ONNX_IR_OLDEST 1
@@ -46,7 +47,8 @@ tn_graph *tn_onnx_load_file(const char *path, const tn_onnx_options *options);
    `location` is what the model says, not to be trusted as a path. */
 typedef tn_status tn_onnx_external(void *ctx, const char *location, const void **bytes, size_t *size);
 /* The same from memory, which is copied from. `external` NULL: external data is refused. */
-tn_graph *tn_onnx_load_memory(const void *bytes, size_t size, tn_onnx_external *external, void *ctx, const tn_onnx_options *options);
+tn_graph *tn_onnx_load_memory(const void *bytes, size_t size, tn_onnx_external *external, void *ctx,
+                              const tn_onnx_options *options);
 
 /* Appends a line for each operator of the graph that nothing can expand: name, domain, version, nodes. Empty: all are known. */
 tn_status tn_onnx_list_unsupported(tn_graph *graph, tn_text *out, uint32_t *count);

@@ -167,7 +167,9 @@ static tn_status absent(normal *n, const rule *r) {
         return put_input(n, r->input, (tn_expand_slot){.form = TN_INPUT_INT, .count = 1, .ints = value});
     }
     case FLOAT_IN_OR: /* the largest finite f32, with the sign of `number` */
-        return put_input(n, r->input, (tn_expand_slot){.form = TN_INPUT_FLOAT, .count = 1, .f = (double)r->number * 3.4028234663852886e38});
+        return put_input(
+            n, r->input,
+            (tn_expand_slot){.form = TN_INPUT_FLOAT, .count = 1, .f = (double)r->number * 3.4028234663852886e38});
     case INT_OR:
         if (r->attr)
             n->attrs[n->attr_count++] = TN_A_INT(r->attr, r->number);
@@ -190,7 +192,8 @@ static tn_status align(normal *n, const rule *r, tn_attr *a) {
     else if (r->step == ALIGN)
         return TN_OK; /* aligned at the end, as numpy does */
     if (i < n->inputs && n->in[i].value.id)
-        n->in[i] = (tn_expand_slot){.value = n->in[i].value, .form = TN_INPUT_ALIGN, .count = r->step == ALIGN_AT, .ints = axis};
+        n->in[i] = (tn_expand_slot){
+            .value = n->in[i].value, .form = TN_INPUT_ALIGN, .count = r->step == ALIGN_AT, .ints = axis};
     return TN_OK;
 }
 
@@ -291,8 +294,9 @@ static tn_status apply_rules(normal *n) {
 /* --- checks against the row --------------------------------------------------------------------------------------------------- */
 
 static const char *kind_name(uint8_t kind) {
-    static const char *const list[] = {"nothing", "an integer", "a number", "text", "an element type", "integers", "numbers", "texts",
-                                       "dims", "a tensor", "a type", "a function"};
+    static const char *const list[] = {"nothing",  "an integer", "a number", "text", "an element type",
+                                       "integers", "numbers",    "texts",    "dims", "a tensor",
+                                       "a type",   "a function"};
     return kind < sizeof list / sizeof *list ? list[kind] : "?";
 }
 
@@ -310,15 +314,18 @@ static tn_status check_attrs(tn_expand *x) {
     const tn_attr_spec *s;
     for (uint32_t i = 0; i < x->attr_count; i++) {
         const tn_attr *a = &x->attrs[i];
-        for (s = x->row->attrs; s && s->name && strcmp(s->name, a->key) != 0; s++) {}
+        for (s = x->row->attrs; s && s->name && strcmp(s->name, a->key) != 0; s++) {
+        }
         if (!s || !s->name)
             return tn_expand_fail(x, "it has no attribute '%s'", a->key);
         if (a->kind != (s->kind == TN_ATTR_DTYPE ? TN_ATTR_INT : s->kind))
-            return tn_expand_fail(x, "attribute '%s' is %s, it must be %s", a->key, kind_name(a->kind), kind_name(s->kind));
+            return tn_expand_fail(x, "attribute '%s' is %s, it must be %s", a->key, kind_name(a->kind),
+                                  kind_name(s->kind));
         if (s->kind == TN_ATTR_DTYPE && (a->as.i < 0 || a->as.i >= TN_DTYPE_COUNT))
             return tn_expand_fail(x, "attribute '%s': element type %" PRId64 " does not exist", a->key, a->as.i);
         if (s->allowed && !is_allowed(s->allowed, a->as.s)) {
-            tn_status status = tn_expand_fail(x, "attribute '%s' is '%.*s'", a->key, (int)(a->as.s.length < 40 ? a->as.s.length : 40), a->as.s.data);
+            tn_status status = tn_expand_fail(x, "attribute '%s' is '%.*s'", a->key,
+                                              (int)(a->as.s.length < 40 ? a->as.s.length : 40), a->as.s.data);
             tn_fail_hint("one of %s", s->allowed);
             return status;
         }
@@ -394,7 +401,8 @@ static tn_value aligned(tn_expand *x, const tn_expand_slot *in) {
     if (axis < 0 || axis + rank > wanted) {
         if (in->count)
             return in->value;
-        tn_expand_fail(x, "axis %" PRId64 " does not align an input of rank %d with one of rank %d", in->ints[0], rank, wanted);
+        tn_expand_fail(x, "axis %" PRId64 " does not align an input of rank %d with one of rank %d", in->ints[0], rank,
+                       wanted);
         tn_graph_stick(g);
         return (tn_value){0};
     }

@@ -42,8 +42,9 @@ typedef struct tn_onnx_op {
     struct {
         int16_t min, max;
     } inputs, outputs; /* in the newest form; max TN_ONNX_ANY: any. An absent optional input is "has" = false */
-    const tn_attr_spec *attrs; /* in the newest form, ended by a NULL name; NULL: none. Graph attributes are not listed here */
-    const char *regions;       /* graph attributes, in the order of the node's regions: "then_branch else_branch" */
+    const tn_attr_spec
+        *attrs; /* in the newest form, ended by a NULL name; NULL: none. Graph attributes are not listed here */
+    const char *regions; /* graph attributes, in the order of the node's regions: "then_branch else_branch" */
     uint32_t flags;
     tn_expand_fn *expand;
     /* Instead of expand: a host operator (infer + eval) that takes the node as it is: same inputs, outputs, attributes. */
@@ -55,31 +56,45 @@ typedef struct tn_onnx_family {
     uint32_t count;
 } tn_onnx_family;
 
-tn_status tn_onnx_infer(tn_infer *c);     /* outputs of unknown type */
-tn_status tn_onnx_late_eval(tn_eval *e);  /* late.c */
-extern const char tn_onnx_known[];        /* `extra` of the op rows of known operators */
+tn_status tn_onnx_infer(tn_infer *c);    /* outputs of unknown type */
+tn_status tn_onnx_late_eval(tn_eval *e); /* late.c */
+extern const char tn_onnx_known[];       /* `extra` of the op rows of known operators */
 
-#define TN_ONNX_BASE(full)                                                                                            \
-    .op.name = (full), .op.dialect = TN_DIALECT_ONNX, .op.max_inputs = -1, .op.max_outputs = -1,                       \
-    .op.traits = TN_HOST | TN_OPTIONAL_INPUTS, .op.infer = tn_onnx_infer, .op.eval = tn_onnx_late_eval,                \
+#define TN_ONNX_BASE(full)                                                                              \
+    .op.name = (full), .op.dialect = TN_DIALECT_ONNX, .op.max_inputs = -1, .op.max_outputs = -1,        \
+    .op.traits = TN_HOST | TN_OPTIONAL_INPUTS, .op.infer = tn_onnx_infer, .op.eval = tn_onnx_late_eval, \
     .op.extra = tn_onnx_known
 /* A row of ai.onnx; of another domain; of an operator with `count` graph attributes (set .regions to their names). */
-#define TN_ONNX(NAME, ...) {TN_ONNX_BASE("onnx." NAME), .domain = "", .name = NAME, __VA_ARGS__}
-#define TN_ONNX_OF(DOMAIN, NAME, ...) {TN_ONNX_BASE("onnx." DOMAIN "." NAME), .domain = DOMAIN, .name = NAME, __VA_ARGS__}
-#define TN_ONNX_CONTROL(NAME, count, ...)                                                                             \
-    {.op.name = "onnx." NAME, .op.dialect = TN_DIALECT_ONNX, .op.max_inputs = -1, .op.max_outputs = -1,                \
-     .op.traits = TN_HOST | TN_OPTIONAL_INPUTS | TN_CONTROL, .op.infer = tn_onnx_infer, .op.eval = tn_onnx_late_eval,  \
-     .op.extra = tn_onnx_known, .op.regions = (count), .domain = "", .name = NAME, __VA_ARGS__}
+#define TN_ONNX(NAME, ...) \
+    { TN_ONNX_BASE("onnx." NAME), .domain = "", .name = NAME, __VA_ARGS__ }
+#define TN_ONNX_OF(DOMAIN, NAME, ...) \
+    { TN_ONNX_BASE("onnx." DOMAIN "." NAME), .domain = DOMAIN, .name = NAME, __VA_ARGS__ }
+#define TN_ONNX_CONTROL(NAME, count, ...)                                                                           \
+    {                                                                                                               \
+        .op.name = "onnx." NAME, .op.dialect = TN_DIALECT_ONNX, .op.max_inputs = -1, .op.max_outputs = -1,          \
+        .op.traits = TN_HOST | TN_OPTIONAL_INPUTS | TN_CONTROL, .op.infer = tn_onnx_infer,                          \
+        .op.eval = tn_onnx_late_eval, .op.extra = tn_onnx_known, .op.regions = (count), .domain = "", .name = NAME, \
+        __VA_ARGS__                                                                                                 \
+    }
 /* Attribute lists: static const tn_attr_spec conv_attrs[] = {TN_SPEC_INT("group", 1), TN_SPEC_INTS("pads"), {0}}; */
-#define TN_SPEC_INT(n, d) {.name = (n), .kind = TN_ATTR_INT, .i = (d)}
-#define TN_SPEC_FLOAT(n, d) {.name = (n), .kind = TN_ATTR_FLOAT, .f = (d)}
-#define TN_SPEC_STRING(n, d, any) {.name = (n), .kind = TN_ATTR_STRING, .s = (d), .allowed = (any)}
-#define TN_SPEC_INTS(n) {.name = (n), .kind = TN_ATTR_INTS}
-#define TN_SPEC_FLOATS(n) {.name = (n), .kind = TN_ATTR_FLOATS}
-#define TN_SPEC_STRINGS(n) {.name = (n), .kind = TN_ATTR_STRINGS}
-#define TN_SPEC_TENSOR(n) {.name = (n), .kind = TN_ATTR_TENSOR}
-#define TN_SPEC_TYPE(n) {.name = (n), .kind = TN_ATTR_TYPE}
-#define TN_SPEC_NEEDED(n, k) {.name = (n), .kind = (k), .required = true}
+#define TN_SPEC_INT(n, d) \
+    { .name = (n), .kind = TN_ATTR_INT, .i = (d) }
+#define TN_SPEC_FLOAT(n, d) \
+    { .name = (n), .kind = TN_ATTR_FLOAT, .f = (d) }
+#define TN_SPEC_STRING(n, d, any) \
+    { .name = (n), .kind = TN_ATTR_STRING, .s = (d), .allowed = (any) }
+#define TN_SPEC_INTS(n) \
+    { .name = (n), .kind = TN_ATTR_INTS }
+#define TN_SPEC_FLOATS(n) \
+    { .name = (n), .kind = TN_ATTR_FLOATS }
+#define TN_SPEC_STRINGS(n) \
+    { .name = (n), .kind = TN_ATTR_STRINGS }
+#define TN_SPEC_TENSOR(n) \
+    { .name = (n), .kind = TN_ATTR_TENSOR }
+#define TN_SPEC_TYPE(n) \
+    { .name = (n), .kind = TN_ATTR_TYPE }
+#define TN_SPEC_NEEDED(n, k) \
+    { .name = (n), .kind = (k), .required = true }
 
 /* The families, each in its expand_<name>.c: declare one here and list it in table.c. */
 extern const tn_onnx_family tn_onnx_family_elementwise;
@@ -130,7 +145,7 @@ tn_value tn_expand_input(tn_expand *x, uint32_t input); /* null: absent */
 tn_dtype tn_expand_dtype(tn_expand *x, uint32_t input);
 int tn_expand_rank(tn_expand *x, uint32_t input);
 const tn_dim *tn_expand_input_dims(tn_expand *x, uint32_t input); /* valid until the graph changes */
-tn_dim tn_expand_dim(tn_expand *x, uint32_t input, int axis); /* negative: from the end; null when unknown */
+tn_dim tn_expand_dim(tn_expand *x, uint32_t input, int axis);     /* negative: from the end; null when unknown */
 /* The dims, copied to the node's scratch memory: stay valid while building. NULL: unknown rank, absent or out of memory. */
 const tn_dim *tn_expand_dims_copy(tn_expand *x, uint32_t input);
 /* The elements of a small integer input when known: the number of them, or -1 (unknown, absent, more than `max`, not an
@@ -158,7 +173,7 @@ bool tn_expand_wants(const tn_expand *x, uint32_t output);
 tn_status tn_expand_set(tn_expand *x, uint32_t output, tn_value value);
 
 /* How else it may end. */
-tn_status tn_expand_fail(tn_expand *x, const char *format, ...) TN_PRINTF(2, 3);        /* TN_ERR_MODEL, with the node */
+tn_status tn_expand_fail(tn_expand *x, const char *format, ...) TN_PRINTF(2, 3); /* TN_ERR_MODEL, with the node */
 tn_status tn_expand_unsupported(tn_expand *x, const char *format, ...) TN_PRINTF(2, 3); /* "not supported: ..." */
 /* Not enough is known before run time: "needs the rank of input 1" (a literal). What was built is taken back; the node stays
    and is expanded when it runs, with concrete shapes and small integer inputs as constants. When even then it answers this,

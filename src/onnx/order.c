@@ -7,6 +7,7 @@ typedef struct order_node {
     tn_slice name, op;
     uint32_t first, count; /* of deps */
     uint8_t state;         /* 0 not visited, 1 on the path, 2 done */
+    bool dropped;          /* a Constant that a later one replaces */
 } order_node;
 
 typedef struct order {
@@ -15,7 +16,7 @@ typedef struct order {
     order_node *node;
     tn_map producer; /* string id -> node index */
     tn_u32_vec deps;
-    tn_map seen;     /* deps of the current node */
+    tn_map seen; /* deps of the current node */
 } order;
 
 /* Names that graphs inside the node define: they hide the outer ones. */
@@ -132,10 +133,24 @@ static tn_status uses_of_graph(order *o, const hidden *outer, tn_slice graph, in
     return status;
 }
 
+/* Some exporters' tools write a value as two Constant nodes. The last one counts, as for others who read such files. */
+static tn_status replaced_constant(order *o, uint32_t name, uint32_t earlier) {
+    o->node[earlier].dropped = true;
+    if (o->r->warnings.len < 4096)
+        tn_text_printf(&o->r->warnings, "value '%s' is made by two Constant nodes; the last one counts\n",
+                       tn_onnx_text(o->r, name));
+    return TN_OK;
+}
+
+static bool is_constant(const order_node *n) {
+    return n->op.size == 8 && memcmp(n->op.data, "Constant", 8) == 0;
+}
+
 static tn_status made_twice(order *o, uint32_t name, uint32_t a, uint32_t b) {
     tn_fail(TN_ERR_MODEL, "value '%s' is made twice", tn_onnx_text(o->r, name));
-    tn_fail_where("nodes '" TN_SLICE_FMT "' (" TN_SLICE_FMT ") and '" TN_SLICE_FMT "' (" TN_SLICE_FMT ")", TN_SLICE_ARG(o->node[a].name),
-                  TN_SLICE_ARG(o->node[a].op), TN_SLICE_ARG(o->node[b].name), TN_SLICE_ARG(o->node[b].op));
+    tn_fail_where("nodes '" TN_SLICE_FMT "' (" TN_SLICE_FMT ") and '" TN_SLICE_FMT "' (" TN_SLICE_FMT ")",
+                  TN_SLICE_ARG(o->node[a].name), TN_SLICE_ARG(o->node[a].op), TN_SLICE_ARG(o->node[b].name),
+                  TN_SLICE_ARG(o->node[b].op));
     return TN_ERR_MODEL;
 }
 
@@ -157,8 +172,11 @@ static tn_status outputs_of(order *o, uint32_t i) {
             continue;
         if (!tn_onnx_name(o->r, tn_wire_slice(&f), &name))
             return tn_error_status();
-        if (tn_map_get(&o->producer, name, &other))
-            return made_twice(o, name, (uint32_t)other, i);
+        if (tn_map_get(&o->producer, name, &other)) {
+            if (other == i || !is_constant(&o->node[other]) || !is_constant(&o->node[i]))
+                return made_twice(o, name, (uint32_t)other, i);
+            TN_TRY(replaced_constant(o, name, (uint32_t)other));
+        }
         if (!tn_map_put(o->r->heap, &o->producer, name, i))
             return tn_error_status();
     }
@@ -166,13 +184,15 @@ static tn_status outputs_of(order *o, uint32_t i) {
 }
 
 static tn_status cycle(const order *o, uint32_t i) {
-    tn_fail(TN_ERR_MODEL, "nodes read each other's results in a ring: node '" TN_SLICE_FMT "' (" TN_SLICE_FMT ") needs its own result",
+    tn_fail(TN_ERR_MODEL,
+            "nodes read each other's results in a ring: node '" TN_SLICE_FMT "' (" TN_SLICE_FMT
+            ") needs its own result",
             TN_SLICE_ARG(o->node[i].name), TN_SLICE_ARG(o->node[i].op));
     return TN_ERR_MODEL;
 }
 
-/* Depth first over the nodes as they stand in the file, what a node reads before it. */
-static tn_status sort(order *o, uint32_t count, uint32_t *result) {
+/* Depth first over the nodes as they stand in the file, what a node reads before it. Dropped ones are left out. */
+static tn_status sort(order *o, uint32_t count, uint32_t *result, uint32_t *kept) {
     typedef struct frame {
         uint32_t node, next;
     } frame;
@@ -181,7 +201,7 @@ static tn_status sort(order *o, uint32_t count, uint32_t *result) {
     tn_status status = stack ? TN_OK : tn_error_status();
     for (uint32_t root = 0; root < count && status == TN_OK; root++) {
         uint32_t depth = 0;
-        if (o->node[root].state == 0) {
+        if (o->node[root].state == 0 && !o->node[root].dropped) {
             o->node[root].state = 1;
             stack[depth++] = (frame){root, 0};
         }
@@ -203,11 +223,12 @@ static tn_status sort(order *o, uint32_t count, uint32_t *result) {
             }
         }
     }
+    *kept = done;
     tn_free(o->r->heap, stack);
     return status;
 }
 
-tn_status tn_onnx_order(tn_onnx_reader *r, const tn_slice *nodes, uint32_t count, uint32_t *result) {
+tn_status tn_onnx_order(tn_onnx_reader *r, const tn_slice *nodes, uint32_t count, uint32_t *result, uint32_t *kept) {
     order o = {.r = r, .nodes = nodes, .node = tn_alloc_array(r->heap, count, sizeof *o.node)};
     tn_status status = o.node ? TN_OK : tn_error_status();
     for (uint32_t i = 0; i < count && status == TN_OK; i++)
@@ -221,12 +242,15 @@ tn_status tn_onnx_order(tn_onnx_reader *r, const tn_slice *nodes, uint32_t count
             sorted = sorted && o.deps.data[d] < i;
             tn_map_remove(&o.seen, o.deps.data[d]);
         }
+        sorted = sorted && !o.node[i].dropped;
         result[i] = i;
         if (status != TN_OK)
-            tn_fail_where("node '" TN_SLICE_FMT "' (" TN_SLICE_FMT ")", TN_SLICE_ARG(o.node[i].name), TN_SLICE_ARG(o.node[i].op));
+            tn_fail_where("node '" TN_SLICE_FMT "' (" TN_SLICE_FMT ")", TN_SLICE_ARG(o.node[i].name),
+                          TN_SLICE_ARG(o.node[i].op));
     }
+    *kept = count;
     if (status == TN_OK && !sorted)
-        status = sort(&o, count, result);
+        status = sort(&o, count, result, kept);
     tn_map_free(r->heap, &o.producer);
     tn_map_free(r->heap, &o.seen);
     tn_vec_free(r->heap, &o.deps);

@@ -108,7 +108,8 @@ static tn_status fits(tn_onnx_reader *r, tn_value input, const tn_tensor *t) {
     if (ok)
         return TN_OK;
     char declared[160], actual[160];
-    return tn_fail(TN_ERR_MODEL, "input %s has a default of another type: %s", tn_value_describe(r->graph, input, declared, sizeof declared),
+    return tn_fail(TN_ERR_MODEL, "input %s has a default of another type: %s",
+                   tn_value_describe(r->graph, input, declared, sizeof declared),
                    tn_tensor_describe(t, actual, sizeof actual));
 }
 
@@ -138,7 +139,8 @@ static tn_status add_initializer(tn_onnx_reader *r, tn_tensor *t, tn_slice text,
 
 static tn_status read_initializer(tn_onnx_reader *r, tn_slice message, bool sparse, bool main) {
     tn_slice name = {0};
-    tn_tensor *t = sparse ? tn_onnx_decode_sparse(&r->source, message, &name) : tn_onnx_decode_tensor(&r->source, message, &name);
+    tn_tensor *t =
+        sparse ? tn_onnx_decode_sparse(&r->source, message, &name) : tn_onnx_decode_tensor(&r->source, message, &name);
     if (!t)
         return tn_error_status();
     tn_status status = add_initializer(r, t, name, main);
@@ -181,8 +183,9 @@ tn_status tn_onnx_read_nodes(tn_onnx_reader *r, const tn_slice_vec *nodes, tn_re
     uint32_t *order = tn_alloc_array(r->heap, nodes->len, sizeof *order);
     if (!order)
         return tn_error_status();
-    tn_status status = tn_onnx_order(r, nodes->data, nodes->len, order);
-    for (uint32_t i = 0; i < nodes->len && status == TN_OK; i++) {
+    uint32_t kept = 0;
+    tn_status status = tn_onnx_order(r, nodes->data, nodes->len, order, &kept);
+    for (uint32_t i = 0; i < kept && status == TN_OK; i++) {
         tn_graph_insert_at_end(r->graph, region);
         status = tn_onnx_read_node(r, nodes->data[order[i]]);
     }

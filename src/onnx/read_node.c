@@ -5,12 +5,26 @@
 
 /* AttributeProto.AttributeType */
 enum {
-    A_UNDEFINED, A_FLOAT, A_INT, A_STRING, A_TENSOR, A_GRAPH, A_FLOATS, A_INTS, A_STRINGS, A_TENSORS, A_GRAPHS, A_SPARSE,
-    A_SPARSES, A_TYPE, A_TYPES, A_COUNT
+    A_UNDEFINED,
+    A_FLOAT,
+    A_INT,
+    A_STRING,
+    A_TENSOR,
+    A_GRAPH,
+    A_FLOATS,
+    A_INTS,
+    A_STRINGS,
+    A_TENSORS,
+    A_GRAPHS,
+    A_SPARSE,
+    A_SPARSES,
+    A_TYPE,
+    A_TYPES,
+    A_COUNT
 };
-static const char *const attr_type_name[A_COUNT] = {"nothing",        "a number", "an integer",      "text",   "a tensor",
-                                                    "a graph",        "numbers",  "integers",        "texts",  "tensors",
-                                                    "graphs",         "a sparse tensor", "sparse tensors", "a type", "types"};
+static const char *const attr_type_name[A_COUNT] = {
+    "nothing", "a number", "an integer",      "text",           "a tensor", "a graph", "numbers", "integers", "texts",
+    "tensors", "graphs",   "a sparse tensor", "sparse tensors", "a type",   "types"};
 
 typedef struct attr_fields {
     tn_slice name, ref;
@@ -79,8 +93,8 @@ static tn_status settle_type(attr_fields *a) {
         if (!a->has[t])
             continue;
         if (found || (a->type && a->type != t))
-            return tn_fail(TN_ERR_MODEL, "an attribute is declared as %s but holds %s", attr_type_name[found ? found : a->type],
-                           attr_type_name[t]);
+            return tn_fail(TN_ERR_MODEL, "an attribute is declared as %s but holds %s",
+                           attr_type_name[found ? found : a->type], attr_type_name[t]);
         found = t;
     }
     if (!a->type)
@@ -114,7 +128,10 @@ static tn_status read_list(node *n, tn_slice message, uint32_t field, tn_attr *o
     TN_TRY(w.status);
     if (total > UINT32_MAX / 16)
         return tn_fail(TN_ERR_LIMIT, "an attribute of %zu elements", total);
-    void *items = tn_arena_alloc(&n->scratch, total * (strings ? sizeof(tn_string) : field == 7 ? sizeof(float) : sizeof(int64_t)) + 1);
+    void *items = tn_arena_alloc(&n->scratch, total * (strings      ? sizeof(tn_string)
+                                                       : field == 7 ? sizeof(float)
+                                                                    : sizeof(int64_t)) +
+                                                  1);
     if (!items)
         return tn_error_status();
     tn_wire_init(&w, message.data, message.size);
@@ -162,14 +179,13 @@ static tn_status read_value(node *n, tn_slice message, const attr_fields *a, tn_
     case A_SPARSE:
         if (!a->bytes.data)
             return tn_fail(TN_ERR_MODEL, "a tensor attribute without a tensor");
-        out->as.tensor = a->type == A_TENSOR ? tn_onnx_decode_tensor(&r->source, a->bytes, NULL) : tn_onnx_decode_sparse(&r->source, a->bytes, NULL);
+        out->as.tensor = a->type == A_TENSOR ? tn_onnx_decode_tensor(&r->source, a->bytes, NULL)
+                                             : tn_onnx_decode_sparse(&r->source, a->bytes, NULL);
         if (!out->as.tensor)
             return tn_error_status();
         out->kind = TN_ATTR_TENSOR;
         return TN_OK;
-    case A_TYPE:
-        out->kind = TN_ATTR_TYPE;
-        return tn_onnx_read_type(r, a->bytes, 0, &out->as.type);
+    case A_TYPE: out->kind = TN_ATTR_TYPE; return tn_onnx_read_type(r, a->bytes, 0, &out->as.type);
     case A_UNDEFINED: return tn_fail(TN_ERR_MODEL, "an attribute without a value");
     default: return tn_fail(TN_ERR_UNSUPPORTED, "not supported: an attribute that holds %s", attr_type_name[a->type]);
     }
@@ -253,7 +269,8 @@ static tn_status check_twice(node *n) {
     tn_map seen = {0};
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < n->attrs.len + n->graphs.len && status == TN_OK; i++) {
-        const char *key = i < n->attrs.len ? n->attrs.data[i].key : tn_onnx_text(n->r, n->graph_names.data[i - n->attrs.len]);
+        const char *key =
+            i < n->attrs.len ? n->attrs.data[i].key : tn_onnx_text(n->r, n->graph_names.data[i - n->attrs.len]);
         uint32_t id = tn_strings_add(&n->r->graph->strings, key, strlen(key));
         if (id == UINT32_MAX)
             status = tn_error_status();
@@ -271,7 +288,8 @@ static tn_status check_twice(node *n) {
 tn_status tn_onnx_opset(tn_onnx_reader *r, const char *domain, int *version) {
     uint32_t id = tn_strings_find(&r->graph->strings, domain, strlen(domain));
     uint64_t found;
-    if (id == UINT32_MAX || !(tn_map_get(r->in_function ? &r->opsets : &r->model_opsets, id, &found) || tn_map_get(&r->model_opsets, id, &found))) {
+    if (id == UINT32_MAX || !(tn_map_get(r->in_function ? &r->opsets : &r->model_opsets, id, &found) ||
+                              tn_map_get(&r->model_opsets, id, &found))) {
         if (r->ir_version < 3 && !*domain) {
             *version = 1;
             return TN_OK;
@@ -281,7 +299,8 @@ tn_status tn_onnx_opset(tn_onnx_reader *r, const char *domain, int *version) {
     *version = (int)found;
     int newest = tn_onnx_newest(domain);
     if (newest && *version > newest) {
-        tn_fail(TN_ERR_UNSUPPORTED, "not supported: operator set %d of domain '%s'", *version, *domain ? domain : "ai.onnx");
+        tn_fail(TN_ERR_UNSUPPORTED, "not supported: operator set %d of domain '%s'", *version,
+                *domain ? domain : "ai.onnx");
         tn_fail_hint("versions 1 to %d of it are supported", newest);
         return TN_ERR_UNSUPPORTED;
     }
@@ -309,8 +328,14 @@ static const tn_op *unknown_row(node *n) {
     tn_op *row = tn_arena_alloc(&r->graph->arena, sizeof *row);
     if (!row)
         return NULL;
-    *row = (tn_op){.name = tn_onnx_text(r, id), .dialect = TN_DIALECT_ONNX, .max_inputs = -1, .max_outputs = -1, .regions = -1,
-                   .traits = TN_HOST | TN_OPTIONAL_INPUTS | TN_CONTROL, .infer = tn_onnx_infer, .eval = tn_onnx_late_eval};
+    *row = (tn_op){.name = tn_onnx_text(r, id),
+                   .dialect = TN_DIALECT_ONNX,
+                   .max_inputs = -1,
+                   .max_outputs = -1,
+                   .regions = -1,
+                   .traits = TN_HOST | TN_OPTIONAL_INPUTS | TN_CONTROL,
+                   .infer = tn_onnx_infer,
+                   .eval = tn_onnx_late_eval};
     return tn_map_put(r->heap, &r->unknown_ops, id, (uintptr_t)row) ? row : NULL;
 }
 
@@ -351,9 +376,11 @@ static tn_status order_graphs(node *n) {
     uint32_t wanted = (uint32_t)n->known->op.regions;
     for (uint32_t i = 0; i < n->graphs.len; i++)
         if (place_in(n->known->regions, tn_onnx_text(n->r, n->graph_names.data[i])) < 0)
-            return tn_fail(TN_ERR_MODEL, "%s has no graph attribute '%s'", n->op_name, tn_onnx_text(n->r, n->graph_names.data[i]));
+            return tn_fail(TN_ERR_MODEL, "%s has no graph attribute '%s'", n->op_name,
+                           tn_onnx_text(n->r, n->graph_names.data[i]));
     if (n->graphs.len != wanted)
-        return tn_fail(TN_ERR_MODEL, "%s needs the graph attributes '%s', some are missing", n->op_name, n->known->regions);
+        return tn_fail(TN_ERR_MODEL, "%s needs the graph attributes '%s', some are missing", n->op_name,
+                       n->known->regions);
     for (uint32_t i = 0; i < wanted;) {
         uint32_t at = (uint32_t)place_in(n->known->regions, tn_onnx_text(n->r, n->graph_names.data[i]));
         if (at == i) {
@@ -484,9 +511,15 @@ static tn_status add_node(node *n, const char *label) {
     TN_TRY(add_captures(n, regions));
     uint32_t location = tn_location_make(r->graph, n->op_name, label, r->file, 0);
     tn_graph_at_location(r->graph, location);
-    tn_node id = tn_graph_add_node(r->graph, &(tn_node_desc){.op = n->row, .name = label, .input_count = n->inputs.len, .inputs = n->inputs.data,
-                                                             .output_count = n->outputs.len, .attr_count = n->attrs.len,
-                                                             .attrs = n->attrs.data, .region_count = n->graphs.len, .regions = regions});
+    tn_node id = tn_graph_add_node(r->graph, &(tn_node_desc){.op = n->row,
+                                                             .name = label,
+                                                             .input_count = n->inputs.len,
+                                                             .inputs = n->inputs.data,
+                                                             .output_count = n->outputs.len,
+                                                             .attr_count = n->attrs.len,
+                                                             .attrs = n->attrs.data,
+                                                             .region_count = n->graphs.len,
+                                                             .regions = regions});
     if (!id.id)
         return tn_graph_check(r->graph);
     for (uint32_t i = 0; i < n->outputs.len; i++) {

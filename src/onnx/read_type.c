@@ -12,7 +12,8 @@ static bool means_unknown(const char *name) {
     return false;
 }
 
-/* One Dimension: *value, or *name set, or neither (*value negative; when `strict`, a negative number in the file is an error). */
+/* One Dimension: *value, or *name set, or neither (*value negative). -1 in the file says
+   nothing, other negative numbers are an error when `strict`. */
 static tn_status read_dim(tn_slice message, bool strict, int64_t *value, tn_slice *name) {
     tn_wire w;
     tn_wire_field f;
@@ -24,7 +25,7 @@ static tn_status read_dim(tn_slice message, bool strict, int64_t *value, tn_slic
         if (f.key == TN_WIRE_KEY(1, TN_WIRE_VARINT)) {
             *value = (int64_t)f.value;
             *name = (tn_slice){0};
-            negative = *value < 0;
+            negative = *value < -1; /* -1: some writers' unknown */
         } else if (f.key == TN_WIRE_KEY(2, TN_WIRE_BYTES)) {
             *name = tn_wire_slice(&f);
             *value = -1;
@@ -193,7 +194,8 @@ tn_status tn_onnx_declare(tn_onnx_reader *r, uint32_t name, tn_slice type) {
         status = tn_error_status();
     if (status == TN_OK) {
         /* not tn_graph_set_metadata: it looks for the key, and there may be many */
-        uint32_t k = tn_strings_add(&r->graph->strings, key.data, key.len), v = tn_strings_add(&r->graph->strings, text.data, text.len);
+        uint32_t k = tn_strings_add(&r->graph->strings, key.data, key.len),
+                 v = tn_strings_add(&r->graph->strings, text.data, text.len);
         if (k == UINT32_MAX || v == UINT32_MAX || !tn_vec_push(r->heap, &r->graph->metadata, ((tn_metadata){k, v})))
             status = tn_error_status();
     }

@@ -37,9 +37,10 @@ typedef struct tn_onnx_reader {
     tn_map opsets;       /* the same for the function being read */
     bool in_function;
     const struct tn_slice_vec *defaults; /* attributes of the function being read that have defaults */
-    int depth;           /* of graphs in graphs */
-    tn_map unknown_ops;  /* full name's string id -> const tn_op * */
+    int depth;                           /* of graphs in graphs */
+    tn_map unknown_ops;                  /* full name's string id -> const tn_op * */
     tn_onnx_scope *scope;
+    tn_text warnings;
 } tn_onnx_reader;
 
 /* The id of a name in the graph's strings. Names with a NUL in them are refused. False with the error set. */
@@ -55,8 +56,8 @@ tn_status tn_onnx_read_value_info(tn_slice message, tn_slice *name, tn_slice *ty
 tn_status tn_onnx_declare(tn_onnx_reader *r, uint32_t name, tn_slice type);
 
 /* Fills order[count] so that every node comes after those it reads, otherwise as in the file. Refuses values made twice and
-   cycles, by name. */
-tn_status tn_onnx_order(tn_onnx_reader *r, const tn_slice *nodes, uint32_t count, uint32_t *order);
+   cycles, by name; of two Constant nodes for one value the last one is kept. *kept: the nodes in `order`. */
+tn_status tn_onnx_order(tn_onnx_reader *r, const tn_slice *nodes, uint32_t count, uint32_t *order, uint32_t *kept);
 
 /* Reads a GraphProto into a region (empty, without a return yet); the main graph's outputs become the graph's. */
 tn_status tn_onnx_read_graph(tn_onnx_reader *r, tn_slice message, tn_region region, bool main);
@@ -71,7 +72,8 @@ tn_status tn_onnx_bind(tn_onnx_reader *r, uint32_t name, tn_value value);
 
 /* Values that regions read from outside them, each once, in the order they are met. */
 typedef TN_VEC(tn_value) tn_value_vec;
-tn_status tn_onnx_captures(const tn_graph *graph, uint32_t count, const tn_region *regions, tn_heap *heap, tn_value_vec *out);
+tn_status tn_onnx_captures(const tn_graph *graph, uint32_t count, const tn_region *regions, tn_heap *heap,
+                           tn_value_vec *out);
 
 /* The operator set version of a domain where we are; TN_ERR_MODEL when it is not imported. */
 tn_status tn_onnx_opset(tn_onnx_reader *r, const char *domain, int *version);

@@ -9,16 +9,11 @@ const char tn_onnx_known[] = "onnx";
 
 /* Ends with NULL. */
 static const tn_onnx_family *const families[] = {
-    &tn_onnx_family_elementwise,
-    &tn_onnx_family_activation,
-    &tn_onnx_family_shape,
-    &tn_onnx_family_move,
-    &tn_onnx_family_gather,
-    &tn_onnx_family_reduce,
-    &tn_onnx_family_conv,
-    &tn_onnx_family_pool,
-    &tn_onnx_family_norm,
-    NULL,
+    &tn_onnx_family_elementwise, &tn_onnx_family_activation,
+    &tn_onnx_family_shape,       &tn_onnx_family_move,
+    &tn_onnx_family_gather,      &tn_onnx_family_reduce,
+    &tn_onnx_family_conv,        &tn_onnx_family_pool,
+    &tn_onnx_family_norm,        NULL,
 };
 
 /* Newest operator set versions whose operators the rows speak of. */

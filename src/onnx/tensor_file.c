@@ -59,12 +59,15 @@ static tn_object *read_sequence(reader *r, tn_slice s) {
                 status = push(r, &items, tn_wire_slice(&f), kind);
             break;
         }
-        case TN_WIRE_KEY(4, TN_WIRE_BYTES): status = tn_fail(TN_ERR_UNSUPPORTED, "not supported: a sequence of sparse tensors"); break;
+        case TN_WIRE_KEY(4, TN_WIRE_BYTES):
+            status = tn_fail(TN_ERR_UNSUPPORTED, "not supported: a sequence of sparse tensors");
+            break;
         default: break;
         }
     if (status == TN_OK)
         status = w.status;
-    if (status == TN_OK && items.len && element_kind(type) >= 0 && element_kind(type) != (int)tn_object_kind(items.data[0]))
+    if (status == TN_OK && items.len && element_kind(type) >= 0 &&
+        element_kind(type) != (int)tn_object_kind(items.data[0]))
         status = tn_fail(TN_ERR_MODEL, "a sequence whose elements are not of its element type");
     tn_object *sequence = status == TN_OK ? tn_sequence_create(r->source.heap, items.len, items.data) : NULL;
     release(r, &items);
@@ -83,7 +86,9 @@ static tn_object *read_optional(reader *r, tn_slice s) {
         case TN_WIRE_KEY(5, TN_WIRE_BYTES): value = tn_wire_slice(&f), kind = TN_KIND_SEQUENCE; break;
         case TN_WIRE_KEY(6, TN_WIRE_BYTES): value = tn_wire_slice(&f), kind = TN_KIND_MAP; break;
         case TN_WIRE_KEY(7, TN_WIRE_BYTES): value = tn_wire_slice(&f), kind = TN_KIND_OPTIONAL; break;
-        case TN_WIRE_KEY(4, TN_WIRE_BYTES): tn_fail(TN_ERR_UNSUPPORTED, "not supported: an optional sparse tensor"); return NULL;
+        case TN_WIRE_KEY(4, TN_WIRE_BYTES):
+            tn_fail(TN_ERR_UNSUPPORTED, "not supported: an optional sparse tensor");
+            return NULL;
         default: break;
         }
     if (w.status != TN_OK)
@@ -248,8 +253,10 @@ static tn_status put_message(tn_text *out, uint32_t field, const tn_object *obje
 }
 
 /* SequenceProto.DataType, and the field of such an element in a SequenceProto, by kind. */
-static const uint8_t wire_type_of[] = {[TN_KIND_TENSOR] = 1, [TN_KIND_SEQUENCE] = 3, [TN_KIND_MAP] = 4, [TN_KIND_OPTIONAL] = 5};
-static const uint8_t field_of[] = {[TN_KIND_TENSOR] = 3, [TN_KIND_SEQUENCE] = 5, [TN_KIND_MAP] = 6, [TN_KIND_OPTIONAL] = 7};
+static const uint8_t wire_type_of[] = {
+    [TN_KIND_TENSOR] = 1, [TN_KIND_SEQUENCE] = 3, [TN_KIND_MAP] = 4, [TN_KIND_OPTIONAL] = 5};
+static const uint8_t field_of[] = {
+    [TN_KIND_TENSOR] = 3, [TN_KIND_SEQUENCE] = 5, [TN_KIND_MAP] = 6, [TN_KIND_OPTIONAL] = 7};
 
 static tn_status write_sequence(tn_text *out, const tn_object *s, const char *name) {
     size_t n = tn_sequence_length(s);
@@ -287,8 +294,8 @@ static tn_status write_map(tn_text *out, const tn_object *map, const char *name)
     tn_status status = whole ? TN_OK : tn_error_status();
     for (int64_t i = 0; status == TN_OK && i < keys->count; i++) {
         int64_t count = whole->count / (whole->dims[0] ? whole->dims[0] : 1);
-        tn_tensor *row = tn_tensor_view(out->heap, whole, (tn_dtype)whole->dtype, whole->rank - 1, whole->dims + 1, whole->strides + 1,
-                                        i * count);
+        tn_tensor *row = tn_tensor_view(out->heap, whole, (tn_dtype)whole->dtype, whole->rank - 1, whole->dims + 1,
+                                        whole->strides + 1, i * count);
         status = row ? put_message(&inner, 3, tn_tensor_object(row), NULL) : tn_error_status();
         tn_tensor_destroy(row);
     }

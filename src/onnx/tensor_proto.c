@@ -16,7 +16,7 @@ typedef struct proto {
     int rank;
     uint64_t dtype;
     uint64_t location;
-    size_t count[P_COUNT];   /* elements in the list; raw: bytes; external: entries */
+    size_t count[P_COUNT];    /* elements in the list; raw: bytes; external: entries */
     uint32_t fields[P_COUNT]; /* how many fields they came in */
     tn_slice packed[P_COUNT]; /* the last packed field, raw data */
     tn_slice external[MAX_EXTERNAL];
@@ -132,7 +132,8 @@ typedef struct plan {
 
 static tn_status check(const proto *p, plan *out) {
     if (p->dtype == 0 || p->dtype >= TN_DTYPE_COUNT)
-        return tn_fail(TN_ERR_MODEL, p->dtype ? "element type %" PRIu64 " does not exist" : "a tensor without an element type",
+        return tn_fail(TN_ERR_MODEL,
+                       p->dtype ? "element type %" PRIu64 " does not exist" : "a tensor without an element type",
                        p->dtype);
     if (p->segment)
         return tn_fail(TN_ERR_UNSUPPORTED, "not supported: a tensor stored in segments");
@@ -171,16 +172,16 @@ static tn_status check(const proto *p, plan *out) {
         if (out->dtype == TN_STRING)
             return tn_fail(TN_ERR_MODEL, "strings are stored as raw_data; they belong in string_data");
         if (p->count[P_RAW] != out->bytes)
-            return tn_fail(TN_ERR_MODEL, "a tensor of %" PRId64 " elements of %s needs %zu bytes, raw_data has %zu", out->n,
-                           tn_dtype_name(out->dtype), out->bytes, p->count[P_RAW]);
+            return tn_fail(TN_ERR_MODEL, "a tensor of %" PRId64 " elements of %s needs %zu bytes, raw_data has %zu",
+                           out->n, tn_dtype_name(out->dtype), out->bytes, p->count[P_RAW]);
         return TN_OK;
     }
     if (out->payload != list)
-        return tn_fail(TN_ERR_MODEL, "elements of %s are stored in %s; they belong in %s or raw_data", tn_dtype_name(out->dtype),
-                       payload_name[out->payload], payload_name[list]);
+        return tn_fail(TN_ERR_MODEL, "elements of %s are stored in %s; they belong in %s or raw_data",
+                       tn_dtype_name(out->dtype), payload_name[out->payload], payload_name[list]);
     if (p->count[list] != entries)
-        return tn_fail(TN_ERR_MODEL, "a tensor of %" PRId64 " elements of %s needs %" PRIu64 " entries, %s has %zu", out->n,
-                       tn_dtype_name(out->dtype), entries, payload_name[list], p->count[list]);
+        return tn_fail(TN_ERR_MODEL, "a tensor of %" PRId64 " elements of %s needs %" PRIu64 " entries, %s has %zu",
+                       out->n, tn_dtype_name(out->dtype), entries, payload_name[list], p->count[list]);
     return TN_OK;
 }
 
@@ -189,7 +190,8 @@ static tn_status admit(tn_onnx_source *s, uint64_t bytes) {
         bytes = UINT64_MAX - s->admitted;
     s->admitted += bytes;
     if (s->max_bytes && s->admitted > s->max_bytes) {
-        tn_fail(TN_ERR_LIMIT, "the model's tensors take %" PRIu64 " bytes or more, the limit is %" PRIu64, s->admitted, s->max_bytes);
+        tn_fail(TN_ERR_LIMIT, "the model's tensors take %" PRIu64 " bytes or more, the limit is %" PRIu64, s->admitted,
+                s->max_bytes);
         tn_fail_hint("raise max_bytes if the file is to be trusted");
         return TN_ERR_LIMIT;
     }
@@ -199,7 +201,8 @@ static tn_status admit(tn_onnx_source *s, uint64_t bytes) {
 /* --- data ------------------------------------------------------------------------------------------------------------------- */
 
 /* Bytes as they are in memory. A bool that is neither 0 nor 1 becomes 1. */
-static tn_tensor *over_bytes(tn_onnx_source *s, const proto *p, const plan *q, tn_mapping *mapping, const uint8_t *data) {
+static tn_tensor *over_bytes(tn_onnx_source *s, const proto *p, const plan *q, tn_mapping *mapping,
+                             const uint8_t *data) {
     bool odd = false;
     if (q->dtype == TN_BOOL)
         for (size_t i = 0; i < q->bytes && !odd; i++)
@@ -251,7 +254,8 @@ static void store_entry(void *ctx, size_t i, uint64_t value) {
 }
 
 static tn_status list_fields(tn_slice message, int which, store_ctx *ctx, tn_tensor *strings) {
-    static const uint32_t number[P_COUNT] = {[P_FLOAT] = 4, [P_INT32] = 5, [P_STRING] = 6, [P_INT64] = 7, [P_DOUBLE] = 10, [P_UINT64] = 11};
+    static const uint32_t number[P_COUNT] = {
+        [P_FLOAT] = 4, [P_INT32] = 5, [P_STRING] = 6, [P_INT64] = 7, [P_DOUBLE] = 10, [P_UINT64] = 11};
     static const tn_wire_type element[P_COUNT] = {[P_FLOAT] = TN_WIRE_FIXED32, [P_DOUBLE] = TN_WIRE_FIXED64};
     tn_wire w;
     tn_wire_field f;
@@ -274,18 +278,20 @@ static tn_status list_fields(tn_slice message, int which, store_ctx *ctx, tn_ten
 
 static tn_tensor *from_list(tn_onnx_source *s, const proto *p, const plan *q) {
     /* a packed list of a fixed width is what memory holds */
-    if ((q->payload == P_FLOAT || q->payload == P_DOUBLE) && p->fields[q->payload] == 1 && p->packed[q->payload].size == q->bytes)
+    if ((q->payload == P_FLOAT || q->payload == P_DOUBLE) && p->fields[q->payload] == 1 &&
+        p->packed[q->payload].size == q->bytes)
         return over_bytes(s, p, q, s->mapping, p->packed[q->payload].data);
     tn_tensor *t = tn_tensor_new(s->heap, q->dtype, p->rank, p->dims);
     if (!t)
         return NULL;
-    store_ctx ctx = {.data = t->data, .dtype = q->dtype, .bits = tn_dtype_bits(q->dtype) < 8 ? 8 : tn_dtype_bits(q->dtype)};
+    store_ctx ctx = {
+        .data = t->data, .dtype = q->dtype, .bits = tn_dtype_bits(q->dtype) < 8 ? 8 : tn_dtype_bits(q->dtype)};
     if (tn_dtype_is_complex(q->dtype))
         ctx.bits /= 2;
     tn_status status = list_fields(p->message, q->payload, &ctx, q->dtype == TN_STRING ? t : NULL);
     if (status == TN_OK && ctx.bad)
-        status = tn_fail(TN_ERR_MODEL, "%" PRId64 " in %s does not fit an element of %s", ctx.bad_value, payload_name[q->payload],
-                         tn_dtype_name(q->dtype));
+        status = tn_fail(TN_ERR_MODEL, "%" PRId64 " in %s does not fit an element of %s", ctx.bad_value,
+                         payload_name[q->payload], tn_dtype_name(q->dtype));
     if (status != TN_OK) {
         tn_tensor_destroy(t);
         return NULL;
@@ -341,8 +347,8 @@ static tn_tensor *from_external(tn_onnx_source *s, const proto *p, const plan *q
         return NULL;
     }
     if (length != q->bytes) {
-        tn_fail(TN_ERR_MODEL, "a tensor of %" PRId64 " elements of %s needs %zu bytes, its external data has %" PRIu64, q->n,
-                tn_dtype_name(q->dtype), q->bytes, length);
+        tn_fail(TN_ERR_MODEL, "a tensor of %" PRId64 " elements of %s needs %zu bytes, its external data has %" PRIu64,
+                q->n, tn_dtype_name(q->dtype), q->bytes, length);
         return NULL;
     }
     if (!s->external) {
@@ -353,7 +359,8 @@ static tn_tensor *from_external(tn_onnx_source *s, const proto *p, const plan *q
     if (s->external(s->ctx, location, &mapping, &bytes) != TN_OK)
         return NULL;
     if (offset > bytes.size || length > bytes.size - offset) {
-        tn_fail(TN_ERR_MODEL, "external data '" TN_SLICE_FMT "' has %zu bytes, a tensor asks for %" PRIu64 " from byte %" PRIu64,
+        tn_fail(TN_ERR_MODEL,
+                "external data '" TN_SLICE_FMT "' has %zu bytes, a tensor asks for %" PRIu64 " from byte %" PRIu64,
                 TN_SLICE_ARG(location), bytes.size, length, offset);
         return NULL;
     }
@@ -390,18 +397,21 @@ tn_tensor *tn_onnx_decode_tensor(tn_onnx_source *s, tn_slice message, tn_slice *
 /* --- sparse ------------------------------------------------------------------------------------------------------------------- */
 
 /* Where element `k` of the list stands in the dense tensor. */
-static tn_status sparse_position(const tn_tensor *indices, int64_t k, int rank, const int64_t *dims, int64_t count, int64_t *at) {
+static tn_status sparse_position(const tn_tensor *indices, int64_t k, int rank, const int64_t *dims, int64_t count,
+                                 int64_t *at) {
     if (indices->rank == 1) {
         *at = tn_load_i64(TN_I64, indices->data, k);
         if (*at < 0 || *at >= count)
-            return tn_fail(TN_ERR_MODEL, "index %" PRId64 " of a sparse tensor lies outside its %" PRId64 " elements", *at, count);
+            return tn_fail(TN_ERR_MODEL, "index %" PRId64 " of a sparse tensor lies outside its %" PRId64 " elements",
+                           *at, count);
         return TN_OK;
     }
     *at = 0;
     for (int d = 0; d < rank; d++) {
         int64_t i = tn_load_i64(TN_I64, indices->data, k * rank + d);
         if (i < 0 || i >= dims[d])
-            return tn_fail(TN_ERR_MODEL, "index %" PRId64 " of a sparse tensor lies outside dimension %d of %" PRId64, i, d, dims[d]);
+            return tn_fail(TN_ERR_MODEL, "index %" PRId64 " of a sparse tensor lies outside dimension %d of %" PRId64,
+                           i, d, dims[d]);
         *at = *at * dims[d] + i;
     }
     return TN_OK;
@@ -412,13 +422,14 @@ static tn_status sparse_fill(tn_tensor *dense, const tn_tensor *values, const tn
     for (int64_t k = 0; k < values->count; k++) {
         int64_t at;
         TN_TRY(sparse_position(indices, k, dense->rank, dense->dims, dense->count, &at));
-        memcpy((uint8_t *)dense->data + (size_t)at * element, (const uint8_t *)values->data + (size_t)k * element, element);
+        memcpy((uint8_t *)dense->data + (size_t)at * element, (const uint8_t *)values->data + (size_t)k * element,
+               element);
     }
     return TN_OK;
 }
 
-static tn_tensor *densify(tn_onnx_source *s, const tn_tensor *values, const tn_tensor *indices, int rank, const int64_t *dims,
-                          size_t stored) {
+static tn_tensor *densify(tn_onnx_source *s, const tn_tensor *values, const tn_tensor *indices, int rank,
+                          const int64_t *dims, size_t stored) {
     tn_dtype dtype = (tn_dtype)values->dtype;
     int64_t count;
     size_t bytes;
@@ -429,7 +440,8 @@ static tn_tensor *densify(tn_onnx_source *s, const tn_tensor *values, const tn_t
         return NULL;
     }
     bool pairs = indices->rank == 2 && indices->dims[0] == values->count && indices->dims[1] == rank;
-    if (indices->dtype != TN_I64 || values->rank != 1 || !(pairs || (indices->rank == 1 && indices->count == values->count))) {
+    if (indices->dtype != TN_I64 || values->rank != 1 ||
+        !(pairs || (indices->rank == 1 && indices->count == values->count))) {
         tn_fail(TN_ERR_MODEL, "the indices of a sparse tensor must be i64[values] or i64[values, rank]");
         return NULL;
     }
@@ -470,7 +482,8 @@ tn_tensor *tn_onnx_decode_sparse(tn_onnx_source *s, tn_slice message, tn_slice *
     tn_tensor *dense = NULL, *v = NULL, *i = NULL;
     if (!values.data || !indices.data)
         tn_fail(TN_ERR_MODEL, "a sparse tensor without %s", values.data ? "indices" : "values");
-    else if ((v = tn_onnx_decode_tensor(s, values, &label)) != NULL && (i = tn_onnx_decode_tensor(s, indices, NULL)) != NULL)
+    else if ((v = tn_onnx_decode_tensor(s, values, &label)) != NULL &&
+             (i = tn_onnx_decode_tensor(s, indices, NULL)) != NULL)
         dense = densify(s, v, i, p.rank, p.dims, tn_tensor_bytes(v) + tn_tensor_bytes(i));
     if (!dense && v && i)
         tn_fail_where("sparse tensor '" TN_SLICE_FMT "'", TN_SLICE_ARG(label));

@@ -8,6 +8,7 @@ enum { MAX_GROUPS = 100 };
 static bool malformed(tn_wire *w, const char *what) {
     w->status = tn_fail(TN_ERR_MODEL, "malformed protobuf: %s", what);
     tn_fail_where("byte %zu of a message of %zu bytes", (size_t)(w->at - w->begin), (size_t)(w->end - w->begin));
+    tn_fail_hint("the file is cut or damaged, or not what it is taken for");
     w->at = w->end;
     return false;
 }
@@ -65,8 +66,7 @@ static bool payload(tn_wire *w, tn_wire_field *f) {
         w->at = f->data + f->size;
         return true;
     }
-    default:
-        return true; /* group marks have none */
+    default: return true; /* group marks have none */
     }
 }
 
@@ -112,7 +112,8 @@ bool tn_wire_next(tn_wire *w, tn_wire_field *f) {
 /* --- repeated numbers ------------------------------------------------------------------------------------------------------- */
 
 static tn_status does_not_divide(const tn_wire_field *f) {
-    return tn_fail(TN_ERR_MODEL, "malformed protobuf: a packed list of %zu bytes ends inside a number (field %" PRIu32 ")", f->size,
+    return tn_fail(TN_ERR_MODEL,
+                   "malformed protobuf: a packed list of %zu bytes ends inside a number (field %" PRIu32 ")", f->size,
                    f->key >> 3);
 }
 
@@ -136,8 +137,8 @@ tn_status tn_wire_count(const tn_wire_field *f, tn_wire_type element, size_t *co
     return TN_OK;
 }
 
-tn_status tn_wire_each(const tn_wire_field *f, tn_wire_type element, size_t first, void (*store)(void *ctx, size_t i, uint64_t bits),
-                       void *ctx) {
+tn_status tn_wire_each(const tn_wire_field *f, tn_wire_type element, size_t first,
+                       void (*store)(void *ctx, size_t i, uint64_t bits), void *ctx) {
     if ((f->key & 7) != TN_WIRE_BYTES) {
         store(ctx, first, f->value);
         return TN_OK;

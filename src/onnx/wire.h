@@ -36,8 +36,8 @@ typedef struct tn_wire {
 } tn_wire;
 
 typedef struct tn_wire_field {
-    uint32_t key;   /* TN_WIRE_KEY(number, type) */
-    uint64_t value; /* VARINT, FIXED32, FIXED64 (bits) */
+    uint32_t key;        /* TN_WIRE_KEY(number, type) */
+    uint64_t value;      /* VARINT, FIXED32, FIXED64 (bits) */
     const uint8_t *data; /* BYTES */
     size_t size;
 } tn_wire_field;
@@ -53,7 +53,9 @@ static inline void tn_wire_init(tn_wire *w, const void *bytes, size_t size) {
     w->end = w->at + size;
     w->status = TN_OK;
 }
-static inline tn_slice tn_wire_slice(const tn_wire_field *f) { return (tn_slice){f->data, f->size}; }
+static inline tn_slice tn_wire_slice(const tn_wire_field *f) {
+    return (tn_slice){f->data, f->size};
+}
 
 /* The next field that is not a group. False at the end or after an error (see status). */
 bool tn_wire_next(tn_wire *w, tn_wire_field *f);
@@ -61,8 +63,8 @@ bool tn_wire_next(tn_wire *w, tn_wire_field *f);
 /* Repeated numbers, packed (BYTES) or not: what one field adds. TN_ERR_MODEL when a packed field does not divide up. */
 tn_status tn_wire_count(const tn_wire_field *f, tn_wire_type element, size_t *count);
 /* Calls store(ctx, i, bits) for each, i counting on from `first`. */
-tn_status tn_wire_each(const tn_wire_field *f, tn_wire_type element, size_t first, void (*store)(void *ctx, size_t i, uint64_t bits),
-                       void *ctx);
+tn_status tn_wire_each(const tn_wire_field *f, tn_wire_type element, size_t first,
+                       void (*store)(void *ctx, size_t i, uint64_t bits), void *ctx);
 /* Appends the numbers to a vector (varints as they are: an int64). */
 tn_status tn_wire_push_i64(tn_heap *heap, tn_i64_vec *vec, const tn_wire_field *f);
 
