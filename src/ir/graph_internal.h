@@ -1,4 +1,4 @@
-/* Shared by the files that implement the graph; nothing outside ir/graph*.c includes it. */
+/* Shared by the files that implement the graph and its verifier; nothing outside ir/graph*.c and ir/verify*.c includes it. */
 #ifndef TN_IR_GRAPH_INTERNAL_H
 #define TN_IR_GRAPH_INTERNAL_H
 

@@ -210,7 +210,7 @@ static void print_attrs(printer *p, const tn_node_rec *n) {
     for (uint32_t i = 0; i < n->attr_count; i++) {
         const tn_attr *a = &n->attrs[i];
         tn_text_add(&p->out, i ? ", " : "");
-        tn_word_print(a->key, strlen(a->key), &p->out);
+        tn_word_print(a->key, strlen(a->key), "", &p->out);
         tn_text_add(&p->out, " = ");
         tn_attr_print(p->g, a, &p->out);
     }
@@ -229,7 +229,7 @@ static void print_node(printer *p, uint32_t id, int depth, int indentation) {
         print_defined(p, n->outputs + i);
     }
     tn_text_add(&p->out, n->output_count ? " = " : "");
-    tn_word_print(n->op->name, strlen(n->op->name), &p->out);
+    tn_word_print(n->op->name, strlen(n->op->name), "op ", &p->out);
     tn_text_add(&p->out, "(");
     for (uint32_t i = 0; i < n->input_count; i++) {
         tn_text_add(&p->out, i ? ", " : "");

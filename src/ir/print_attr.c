@@ -8,17 +8,19 @@ bool tn_text_is_word(char c, bool first) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (!first && c >= '0' && c <= '9');
 }
 
-void tn_word_print(const char *text, size_t length, tn_text *out) {
-    static const char *const reserved[] = {"region", "after", "role", "device"};
+void tn_word_print(const char *text, size_t length, const char *mark, tn_text *out) {
+    static const char *const reserved[] = {"region", "after", "role", "device", "holds", "op"};
     bool plain = length > 0 && text[0] != '_';
     for (size_t i = 0; i < length && plain; i++)
         plain = tn_text_is_word(text[i], i == 0) || (i > 0 && text[i] == '.');
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved && plain; i++)
         plain = strlen(reserved[i]) != length || memcmp(reserved[i], text, length) != 0;
-    if (plain)
+    if (plain) {
         tn_text_bytes(out, text, length);
-    else
+    } else {
+        tn_text_add(out, mark);
         tn_text_quoted(out, text, length);
+    }
 }
 
 static void print_type(const tn_graph *graph, tn_type type, tn_text *out, int depth) {

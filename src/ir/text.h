@@ -23,8 +23,8 @@ void tn_tensor_print(const tn_tensor *tensor, tn_text *out);
 void tn_element_print(tn_dtype dtype, const void *data, int64_t index, tn_text *out);
 /* Reads such a literal (all of it) into element `index` of `data`; false when it is none of that dtype. */
 bool tn_element_parse(tn_dtype dtype, const char *text, size_t length, void *data, int64_t index);
-/* A name as it stands, or quoted where it is no identifier or a word of the grammar. */
-void tn_word_print(const char *text, size_t length, tn_text *out);
+/* A name as it stands, or `mark` and the name quoted where it is no identifier or a word of the grammar. */
+void tn_word_print(const char *text, size_t length, const char *mark, tn_text *out);
 /* Characters of identifiers; `first`: the first one. Names of operators and attributes may hold dots after the first. */
 bool tn_text_is_word(char c, bool first);
 
