@@ -7,7 +7,7 @@ uint32_t tn_dim_list_add(tn_graph *g, uint32_t count, const tn_dim *dims)
 {
     uint32_t first = g->dim_list.len;
     /* `dims` may point into dim_list itself: copy by index after growing */
-    bool inside = count && dims >= g->dim_list.data && dims < g->dim_list.data + g->dim_list.len;
+    bool inside = count && g->dim_list.len && dims >= g->dim_list.data && dims < g->dim_list.data + g->dim_list.len;
     size_t offset = inside ? (size_t)(dims - g->dim_list.data) : 0;
     if (!tn_vec_reserve(g->heap, &g->dim_list, count))
         return UINT32_MAX;

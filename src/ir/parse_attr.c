@@ -79,13 +79,14 @@ static bool parse_type(tn_parser *p, tn_type *out, int depth) {
     }
     if (!tn_parse_dtype(p, &dtype) || !tn_parse_expect(p, '['))
         return false;
+    size_t bracket = p->at - 1;
     if (tn_parse_accept(p, '*')) {
         if (!tn_parse_expect(p, ']'))
             return false;
         *out = tn_type_tensor(p->g, dtype, -1, NULL);
         return out->id != 0 || dtype == TN_DTYPE_NONE || tn_parse_failed_at(p, start);
     }
-    p->at--;
+    p->at = bracket;
     tn_parse_list dims = {0};
     if (!tn_parse_dims(p, &dims))
         return false;

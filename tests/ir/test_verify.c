@@ -19,9 +19,6 @@ typedef struct sample {
     tn_node function_call; /* inside "caller": calls "callee" */
 } sample;
 
-static tn_node returned(tn_graph *g, tn_region region) {
-    return tn_region_last(g, region);
-}
 
 static sample make(void) {
     sample s = {.g = tn_graph_new(NULL, toy_ops())};
@@ -237,7 +234,7 @@ static void type_dtype(sample *s) {
     tn_dim n = tn_dim_symbol(s->g, "N");
     VALUE(s->sum)->type = tn_type_tensor(s->g, TN_I8, 1, &n).id;
 }
-static void type_rank(sample *s) { VALUE(s->size)->type = tn_type_tensor(s->g, TN_I64, 0, NULL).id; }
+static void type_rank(sample *s) { VALUE(s->called)->type = tn_type_tensor(s->g, TN_F32, 0, NULL).id; }
 static void type_refused(sample *s) {
     static const tn_dim dims[TN_MAX_RANK + 1];
     tn_dim *many = test_malloc(sizeof dims);
