@@ -60,7 +60,7 @@ bool tn_dims_copy(tn_dims *to, const tn_dims *from, tn_heap *heap) {
     for (uint32_t id = 1; id < from->expr.len && ok; id++) {
         const tn_dim_expr *e = &from->expr.data[id];
         uint32_t key = e->kind == TN_DIM_SYMBOL ? symbol_key(&from->symbol.data[e->symbol]) : 0;
-        uint64_t hash = hash_of(to, (tn_dim_kind)e->kind, e->constant, key, to->arg.data + e->args, e->nargs);
+        uint64_t hash = hash_of(to, (tn_dim_kind)e->kind, e->constant, key, tn_dim_args(to, e), e->nargs);
         ok = tn_idset_add(heap, &to->set, hash, id);
         to->expr.data[to->expr.len++] = *e;
     }
@@ -119,8 +119,9 @@ uint32_t tn_dimw_intern(tn_dim_work *work, tn_dim_kind kind, int64_t constant, c
     }
     if (kind == TN_DIM_MUL && constant != 1) {
         /* args may be those of another expression, which the call below may move */
-        size_t from = args >= dims->arg.data && args < dims->arg.data + dims->arg.len ? (size_t)(args - dims->arg.data)
-                                                                                      : SIZE_MAX;
+        size_t from = dims->arg.len > 0 && args >= dims->arg.data && args < dims->arg.data + dims->arg.len
+                          ? (size_t)(args - dims->arg.data)
+                          : SIZE_MAX;
         unit = nargs == 1 ? args[0] : tn_dimw_intern(work, TN_DIM_MUL, 1, args, nargs);
         if (unit == 0)
             return 0;
@@ -128,7 +129,7 @@ uint32_t tn_dimw_intern(tn_dim_work *work, tn_dim_kind kind, int64_t constant, c
             args = dims->arg.data + from;
     }
     uint32_t first = dims->arg.len;
-    size_t inside = args != NULL && args >= dims->arg.data && args < dims->arg.data + first
+    size_t inside = first > 0 && args != NULL && args >= dims->arg.data && args < dims->arg.data + first
                         ? (size_t)(args - dims->arg.data)
                         : SIZE_MAX;
     if (nargs > 0 && !tn_vec_reserve(dims->heap, &dims->arg, nargs)) {

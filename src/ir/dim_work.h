@@ -42,7 +42,7 @@ static inline const tn_dim_expr *tn_dim_at(const tn_dims *dims, uint32_t id) {
     return &dims->expr.data[id];
 }
 static inline const uint32_t *tn_dim_args(const tn_dims *dims, const tn_dim_expr *e) {
-    return dims->arg.data + e->args;
+    return e->nargs > 0 ? dims->arg.data + e->args : NULL;
 }
 static inline int64_t tn_floordiv_i64(int64_t a, int64_t b) { /* b > 0 */
     return a / b - (a % b < 0);

@@ -80,7 +80,8 @@ static bool same_attr(pairing *q, const tn_attr *a, const tn_attr *b) {
     case TN_ATTR_STRING:
         return a->as.s.length == b->as.s.length && memcmp(a->as.s.data, b->as.s.data, a->as.s.length) == 0;
     case TN_ATTR_INTS: return a->count == 0 || memcmp(a->as.ints, b->as.ints, a->count * sizeof *a->as.ints) == 0;
-    case TN_ATTR_FLOATS: return a->count == 0 || memcmp(a->as.floats, b->as.floats, a->count * sizeof *a->as.floats) == 0;
+    case TN_ATTR_FLOATS:
+        return a->count == 0 || memcmp(a->as.floats, b->as.floats, a->count * sizeof *a->as.floats) == 0;
     case TN_ATTR_STRINGS:
         for (uint32_t i = 0; i < a->count; i++)
             if (a->as.strings[i].length != b->as.strings[i].length ||
@@ -91,7 +92,8 @@ static bool same_attr(pairing *q, const tn_attr *a, const tn_attr *b) {
     case TN_ATTR_TENSOR: return same_tensor(a->as.tensor, b->as.tensor);
     case TN_ATTR_TYPE: return same_type(q, a->as.type, b->as.type);
     case TN_ATTR_FUNCTION:
-        return a->as.i >= 0 && b->as.i >= 0 && a->as.i < (int64_t)q->a->function.len && b->as.i < (int64_t)q->b->function.len &&
+        return a->as.i >= 0 && b->as.i >= 0 && a->as.i < (int64_t)q->a->function.len &&
+               b->as.i < (int64_t)q->b->function.len &&
                same_string(q, q->a->function.data[a->as.i].name, q->b->function.data[b->as.i].name);
     }
     return false;
@@ -172,7 +174,8 @@ static bool same_symbols(pairing *q) {
     bool same = true;
     for (uint32_t i = 0; i < x->symbol.len && same; i++) {
         const tn_dim_sym *s = &x->symbol.data[i];
-        uint32_t name = tn_strings_find(&y->strings, tn_strings_text(&x->strings, s->name), tn_strings_length(&x->strings, s->name));
+        uint32_t name = tn_strings_find(&y->strings, tn_strings_text(&x->strings, s->name),
+                                        tn_strings_length(&x->strings, s->name));
         uint32_t other = name == UINT32_MAX ? 0 : by_name[2 * name + s->fresh];
         if (q->symbol_used[i] && other)
             same = s->low == y->symbol.data[other - 1].low && s->high == y->symbol.data[other - 1].high;
@@ -183,7 +186,8 @@ static bool same_symbols(pairing *q) {
 
 static bool same_whole(pairing *q) {
     const tn_graph *a = q->a, *b = q->b;
-    if (a->metadata.len != b->metadata.len || a->function.len != b->function.len || a->output_name.len != b->output_name.len)
+    if (a->metadata.len != b->metadata.len || a->function.len != b->function.len ||
+        a->output_name.len != b->output_name.len)
         return differ(q, 0, "another number of functions, outputs or metadata");
     for (uint32_t i = 0; i < a->metadata.len; i++)
         if (!same_string(q, a->metadata.data[i].key, b->metadata.data[i].key) ||
@@ -202,7 +206,8 @@ static bool same_whole(pairing *q) {
     if (!same_region(q, a->main_region, b->main_region, 0))
         return false;
     for (uint32_t i = 0; i < tn_graph_input_count(a); i++)
-        if (!same_tensor(tn_graph_input_default(a, tn_graph_input(a, i)), tn_graph_input_default(b, tn_graph_input(b, i))))
+        if (!same_tensor(tn_graph_input_default(a, tn_graph_input(a, i)),
+                         tn_graph_input_default(b, tn_graph_input(b, i))))
             return differ(q, 0, "another default of an input");
     return same_symbols(q);
 }

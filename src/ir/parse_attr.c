@@ -73,8 +73,9 @@ static bool parse_type(tn_parser *p, tn_type *out, int depth) {
         if (!tn_parse_expect(p, '(') || (map && (!tn_parse_dtype(p, &dtype) || !tn_parse_expect(p, ','))) ||
             !parse_type(p, &element, depth + 1) || !tn_parse_expect(p, ')'))
             return false;
-        *out = sequence ? tn_type_sequence(p->g, element)
-                        : optional ? tn_type_optional(p->g, element) : tn_type_map(p->g, dtype, element);
+        *out = sequence   ? tn_type_sequence(p->g, element)
+               : optional ? tn_type_optional(p->g, element)
+                          : tn_type_map(p->g, dtype, element);
         return out->id != 0 || tn_parse_failed_at(p, start);
     }
     if (!tn_parse_dtype(p, &dtype) || !tn_parse_expect(p, '['))
@@ -230,7 +231,8 @@ static bool parse_tensor_rest(tn_parser *p, size_t start, tn_dtype dtype, tn_ten
         tn_string digits = {begin, (size_t)(end - begin)};
         /* the digits there are bound what is allocated */
         if (dtype == TN_STRING || digits.length % 4 || digits.length / 4 != (bytes + 2) / 3)
-            return tn_parse_fail(p, p->at, "%zu base64 digits do not hold the %zu bytes of the tensor", digits.length, bytes);
+            return tn_parse_fail(p, p->at, "%zu base64 digits do not hold the %zu bytes of the tensor", digits.length,
+                                 bytes);
         *out = make_tensor(p, start, dtype, rank, dims);
         if (!*out)
             return false;
@@ -327,7 +329,8 @@ static bool parse_number(tn_parser *p, tn_attr *out) {
     out->kind = TN_ATTR_FLOAT;
     float narrow;
     bool ok = tn_element_parse(TN_F64, s.data, s.length, &out->as.f, 0);
-    if (!ok && s.length > 1 && s.data[s.length - 1] == 'f' && tn_element_parse(TN_F32, s.data, s.length - 1, &narrow, 0)) {
+    if (!ok && s.length > 1 && s.data[s.length - 1] == 'f' &&
+        tn_element_parse(TN_F32, s.data, s.length - 1, &narrow, 0)) {
         out->as.f = (double)narrow;
         ok = true;
     }

@@ -36,8 +36,7 @@ static bool define_value(tn_parser *p, size_t at, uint64_t number, tn_value valu
         return tn_parse_fail(p, at, "a value's number is too large");
     if (tn_map_get(&p->values, number, NULL))
         return tn_parse_fail(p, at, "%%%llu is defined twice", (unsigned long long)number);
-    return tn_map_put(p->g->heap, &p->values, number, value.id) &&
-           tn_vec_push(p->g->heap, &p->scope, (int64_t)number);
+    return tn_map_put(p->g->heap, &p->values, number, value.id) && tn_vec_push(p->g->heap, &p->scope, (int64_t)number);
 }
 
 /* Ends the scope of values defined since `mark`. */
@@ -63,12 +62,11 @@ static bool set_contents(tn_parser *p, size_t at, tn_value value, const tn_parse
     tn_graph *g = p->g;
     tn_dtype dtype = tn_value_dtype(g, value);
     int rank = tn_value_rank(g, value);
-    if (tn_type_kind(g, tn_value_type(g, value)) != TN_KIND_TENSOR || (dtype != TN_I64 && dtype != TN_I32) || rank < 0 ||
-        rank > 1)
+    if (tn_type_kind(g, tn_value_type(g, value)) != TN_KIND_TENSOR || (dtype != TN_I64 && dtype != TN_I32) ||
+        rank < 0 || rank > 1)
         return tn_parse_fail(p, at, "only an i64 or i32 tensor of rank 0 or 1 holds known elements");
     int64_t size = 1;
-    if (rank == 0 ? held->len != 1
-                  : tn_dim_is_const(g, tn_value_dim(g, value, 0), &size) && size != (int64_t)held->len)
+    if (rank == 0 ? held->len != 1 : tn_dim_is_const(g, tn_value_dim(g, value, 0), &size) && size != (int64_t)held->len)
         return tn_parse_fail(p, at, "%u known elements do not fit the value's shape", held->len);
     uint32_t first = g->dim_list.len;
     if (!tn_vec_reserve(g->heap, &g->dim_list, held->len) ||
@@ -230,7 +228,8 @@ static bool parse_origin(tn_parser *p, draft *d, size_t start) {
         return false;
     file = first;
     bool long_form = tn_parse_accept(p, '(');
-    if (long_form && (!tn_parse_name(p, "a name", &name) || !tn_parse_expect(p, ',') || !tn_parse_name(p, "a file", &file)))
+    if (long_form &&
+        (!tn_parse_name(p, "a name", &name) || !tn_parse_expect(p, ',') || !tn_parse_name(p, "a file", &file)))
         return false;
     if (p->at < p->length && p->text[p->at] == ':' && tn_parse_accept(p, ':') && !tn_parse_u64_text(p, "a line", &line))
         return false;
@@ -483,7 +482,8 @@ static bool parse_symbol(tn_parser *p, tn_parse_list *all) {
         return tn_parse_fail(p, start, "the bounds [%lld, %lld] hold no size", (long long)b.low, (long long)b.high);
     tn_dim_sym *symbol = &dims->symbol.data[b.symbol];
     if (symbol->fresh != fresh)
-        return tn_parse_fail(p, start, fresh ? "fresh symbols are called u1, u2, ..." : "a name of this form belongs to fresh symbols");
+        return tn_parse_fail(
+            p, start, fresh ? "fresh symbols are called u1, u2, ..." : "a name of this form belongs to fresh symbols");
     if (fresh) {
         symbol->low = INT64_MIN;
         symbol->high = INT64_MAX;
@@ -531,7 +531,8 @@ static bool parse_main(tn_parser *p) {
     if (!parse_block(p, region))
         return false;
     if (tn_graph_output_count(g) != g->output_name.len)
-        return tn_parse_fail(p, start, "%u outputs are named, %u are returned", g->output_name.len, tn_graph_output_count(g));
+        return tn_parse_fail(p, start, "%u outputs are named, %u are returned", g->output_name.len,
+                             tn_graph_output_count(g));
     tn_parse_skip(p);
     return p->at == p->length || tn_parse_expected(p, "the end of the text");
 }

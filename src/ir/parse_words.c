@@ -101,8 +101,7 @@ bool tn_parse_expect(tn_parser *p, char c) {
 static tn_string word_here(tn_parser *p) {
     tn_parse_skip(p);
     size_t n = 0;
-    while (p->at + n < p->length &&
-           (tn_text_is_word(p->text[p->at + n], n == 0) || (n && p->text[p->at + n] == '.')))
+    while (p->at + n < p->length && (tn_text_is_word(p->text[p->at + n], n == 0) || (n && p->text[p->at + n] == '.')))
         n++;
     return (tn_string){p->text + p->at, n};
 }
@@ -141,7 +140,10 @@ bool tn_parse_word(tn_parser *p, const char *what, tn_string *out) {
 }
 
 static int hex_digit(char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
 }
 
 bool tn_parse_string(tn_parser *p, const char *what, tn_string *out) {
@@ -161,7 +163,8 @@ bool tn_parse_string(tn_parser *p, const char *what, tn_string *out) {
         if (c == '\\') {
             c = p->text[++i];
             if (c == 'x') {
-                int high = i + 2 < end ? hex_digit(p->text[i + 1]) : -1, low = i + 2 < end ? hex_digit(p->text[i + 2]) : -1;
+                int high = i + 2 < end ? hex_digit(p->text[i + 1]) : -1,
+                    low = i + 2 < end ? hex_digit(p->text[i + 2]) : -1;
                 if (high < 0 || low < 0)
                     return tn_parse_fail(p, i - 1, "an escape \\x without two hexadecimal digits");
                 c = (char)(high << 4 | low);
@@ -200,7 +203,8 @@ tn_string tn_parse_number_token(tn_parser *p) {
     size_t left = p->length - p->at, n = 0;
     while (n < left) {
         char c = s[n];
-        bool sign = (c == '-' || c == '+') && (n == 0 || s[n - 1] == 'e' || s[n - 1] == 'E' || s[n - 1] == 'p' || s[n - 1] == 'P');
+        bool sign = (c == '-' || c == '+') &&
+                    (n == 0 || s[n - 1] == 'e' || s[n - 1] == 'E' || s[n - 1] == 'p' || s[n - 1] == 'P');
         if (!sign && !tn_text_is_word(c, false) && c != '.')
             break;
         n++;

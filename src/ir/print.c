@@ -7,8 +7,8 @@ typedef struct printer {
     uint32_t *value_number; /* by value id; 0: none */
     uint32_t *node_label;   /* by node id; only nodes that are control inputs */
     uint32_t values, labels;
-    uint8_t *symbol_used;    /* by symbol index */
-    uint32_t *order;         /* functions, callees first */
+    uint8_t *symbol_used; /* by symbol index */
+    uint32_t *order;      /* functions, callees first */
     uint32_t ordered;
     uint8_t *function_seen;
 } printer;
@@ -115,7 +115,8 @@ static void order_callees(printer *p, uint32_t region, int depth) {
     for (uint32_t id = g->region.data[region].first; id && left; id = g->node.data[id].next, left--) {
         const tn_node_rec *n = &g->node.data[id];
         for (uint32_t i = 0; n->op && i < n->attr_count; i++)
-            if (n->attrs[i].kind == TN_ATTR_FUNCTION && n->attrs[i].as.i >= 0 && n->attrs[i].as.i < (int64_t)g->function.len)
+            if (n->attrs[i].kind == TN_ATTR_FUNCTION && n->attrs[i].as.i >= 0 &&
+                n->attrs[i].as.i < (int64_t)g->function.len)
                 order_function(p, (uint32_t)n->attrs[i].as.i);
         for (uint32_t i = 0; n->op && i < n->region_count; i++)
             order_callees(p, g->region_list.data[n->regions + i], depth + 1);
@@ -277,7 +278,8 @@ static void print_region(printer *p, uint32_t region, int depth, int indentation
     tn_text_add(&p->out, "{\n");
     if (depth <= TN_MAX_NESTING && region < g->region.len) {
         uint32_t left = g->node.len;
-        for (uint32_t id = g->region.data[region].first; id && left && !p->out.failed; id = g->node.data[id].next, left--)
+        for (uint32_t id = g->region.data[region].first; id && left && !p->out.failed;
+             id = g->node.data[id].next, left--)
             if (g->node.data[id].op)
                 print_node(p, id, depth, indentation + 1);
     }

@@ -42,12 +42,8 @@ static void print_type(const tn_graph *graph, tn_type type, tn_text *out, int de
         tn_text_add(out, "]");
         return;
     case TN_KIND_SEQUENCE:
-    case TN_KIND_OPTIONAL:
-        tn_text_add(out, rec->kind == TN_KIND_SEQUENCE ? "seq(" : "optional(");
-        break;
-    case TN_KIND_MAP:
-        tn_text_printf(out, "map(%s, ", tn_dtype_name((tn_dtype)rec->dtype));
-        break;
+    case TN_KIND_OPTIONAL: tn_text_add(out, rec->kind == TN_KIND_SEQUENCE ? "seq(" : "optional("); break;
+    case TN_KIND_MAP: tn_text_printf(out, "map(%s, ", tn_dtype_name((tn_dtype)rec->dtype)); break;
     }
     print_type(graph, (tn_type){rec->element}, out, depth + 1);
     tn_text_add(out, ")");
@@ -81,20 +77,13 @@ static void print_float(double value, tn_text *out) {
 
 void tn_attr_print(const tn_graph *graph, const tn_attr *attr, tn_text *out) {
     switch ((tn_attr_kind)attr->kind) {
-    case TN_ATTR_NONE:
-        tn_text_add(out, "none");
-        return;
-    case TN_ATTR_INT:
-        tn_text_printf(out, "%lld", (long long)attr->as.i);
-        return;
-    case TN_ATTR_FLOAT:
-        print_float(attr->as.f, out);
-        return;
-    case TN_ATTR_STRING:
-        tn_text_quoted(out, attr->as.s.data, attr->as.s.length);
-        return;
+    case TN_ATTR_NONE: tn_text_add(out, "none"); return;
+    case TN_ATTR_INT: tn_text_printf(out, "%lld", (long long)attr->as.i); return;
+    case TN_ATTR_FLOAT: print_float(attr->as.f, out); return;
+    case TN_ATTR_STRING: tn_text_quoted(out, attr->as.s.data, attr->as.s.length); return;
     case TN_ATTR_DTYPE:
-        tn_text_add(out, tn_dtype_name(attr->as.i > 0 && attr->as.i < TN_DTYPE_COUNT ? (tn_dtype)attr->as.i : TN_DTYPE_NONE));
+        tn_text_add(
+            out, tn_dtype_name(attr->as.i > 0 && attr->as.i < TN_DTYPE_COUNT ? (tn_dtype)attr->as.i : TN_DTYPE_NONE));
         return;
     case TN_ATTR_INTS:
         tn_text_add(out, "[");
@@ -122,16 +111,14 @@ void tn_attr_print(const tn_graph *graph, const tn_attr *attr, tn_text *out) {
             tn_dim_print(&graph->dims, attr->as.dims[i], out);
         }
         break;
-    case TN_ATTR_TENSOR:
-        tn_tensor_print(attr->as.tensor, out);
-        return;
+    case TN_ATTR_TENSOR: tn_tensor_print(attr->as.tensor, out); return;
     case TN_ATTR_TYPE:
         tn_text_add(out, "type ");
         tn_type_print(graph, attr->as.type, out);
         return;
     case TN_ATTR_FUNCTION: {
-        uint32_t name = attr->as.i >= 0 && attr->as.i < (int64_t)graph->function.len
-                            ? graph->function.data[attr->as.i].name : 0;
+        uint32_t name =
+            attr->as.i >= 0 && attr->as.i < (int64_t)graph->function.len ? graph->function.data[attr->as.i].name : 0;
         tn_text_add(out, "function ");
         tn_text_quoted(out, tn_strings_text(&graph->strings, name), tn_strings_length(&graph->strings, name));
         return;

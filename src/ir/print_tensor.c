@@ -71,7 +71,10 @@ void tn_element_print(tn_dtype dtype, const void *data, int64_t index, tn_text *
 }
 
 static int hex_digit(char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
 }
 
 /* "bits(0x1f)" of at most `width` bits. */
@@ -141,7 +144,8 @@ static void print_base64(const uint8_t *bytes, size_t count, tn_text *out) {
     size_t fill = 0;
     for (size_t i = 0; i < count; i += 3) {
         size_t n = count - i < 3 ? count - i : 3;
-        uint32_t word = (uint32_t)bytes[i] << 16 | (n > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) | (n > 2 ? bytes[i + 2] : 0);
+        uint32_t word =
+            (uint32_t)bytes[i] << 16 | (n > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) | (n > 2 ? bytes[i + 2] : 0);
         block[fill++] = digits[word >> 18];
         block[fill++] = digits[word >> 12 & 63];
         block[fill++] = n > 1 ? digits[word >> 6 & 63] : '=';

@@ -39,10 +39,12 @@ static tn_status check_arity(const tn_verifier *v, uint32_t id) {
     const tn_op *op = n->op;
     if ((int64_t)n->input_count < op->min_inputs || (op->max_inputs >= 0 && (int64_t)n->input_count > op->max_inputs))
         return tn_rule_broken(v, TN_RULE_ARITY, id, "%s has %u inputs", op->name, n->input_count);
-    if ((int64_t)n->output_count < op->min_outputs || (op->max_outputs >= 0 && (int64_t)n->output_count > op->max_outputs))
+    if ((int64_t)n->output_count < op->min_outputs ||
+        (op->max_outputs >= 0 && (int64_t)n->output_count > op->max_outputs))
         return tn_rule_broken(v, TN_RULE_ARITY, id, "%s has %u outputs", op->name, n->output_count);
     if (op->regions >= 0 && (int64_t)n->region_count != op->regions)
-        return tn_rule_broken(v, TN_RULE_ARITY, id, "%s has %u regions, not %d", op->name, n->region_count, op->regions);
+        return tn_rule_broken(v, TN_RULE_ARITY, id, "%s has %u regions, not %d", op->name, n->region_count,
+                              op->regions);
     if (op->traits & TN_OPTIONAL_INPUTS || op->dialect == TN_DIALECT_ONNX)
         return TN_OK;
     for (uint32_t i = 0; i < n->input_count; i++)
@@ -114,7 +116,8 @@ static tn_status check_name(const tn_verifier *v, tn_map *seen, const char *what
     if (!name)
         return tn_rule_broken(v, TN_RULE_NAMES, 0, "%s %u has no name", what, index);
     if (tn_map_get(seen, name, NULL))
-        return tn_rule_broken(v, TN_RULE_NAMES, 0, "two %ss are called '%s'", what, tn_strings_text(&v->g->strings, name));
+        return tn_rule_broken(v, TN_RULE_NAMES, 0, "two %ss are called '%s'", what,
+                              tn_strings_text(&v->g->strings, name));
     return tn_map_put(v->g->heap, seen, name, 1) ? TN_OK : tn_error_status();
 }
 
@@ -125,7 +128,8 @@ static tn_status check_names(const tn_verifier *v) {
     for (uint32_t i = 0; i < tn_graph_input_count(g) && status == TN_OK; i++)
         status = check_name(v, &inputs, "input", i, g->value.data[tn_graph_input(g, i).id].name);
     if (status == TN_OK && g->output_name.len != tn_graph_output_count(g))
-        status = tn_rule_broken(v, TN_RULE_NAMES, 0, "%u outputs, but %u names of outputs", tn_graph_output_count(g), g->output_name.len);
+        status = tn_rule_broken(v, TN_RULE_NAMES, 0, "%u outputs, but %u names of outputs", tn_graph_output_count(g),
+                                g->output_name.len);
     for (uint32_t i = 0; i < g->output_name.len && status == TN_OK; i++)
         status = check_name(v, &outputs, "output", i, g->output_name.data[i]);
     tn_map_free(g->heap, &inputs);

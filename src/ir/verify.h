@@ -29,14 +29,14 @@ enum {
 
 typedef struct tn_verifier {
     const tn_graph *g;
-    uint8_t *region_seen;  /* by region id: 1 reached */
-    uint8_t *node_seen;    /* by node id: 1 reached in its region's list */
+    uint8_t *region_seen;   /* by region id: 1 reached */
+    uint8_t *node_seen;     /* by node id: 1 reached in its region's list */
     uint32_t *serial;       /* by value id: when it became visible, from 1; 0: not yet */
     uint32_t *symbol_depth; /* by symbol: how many definitions of it are in scope */
     uint32_t serials;       /* handed out */
     bool out_of_memory;
-    tn_u32_vec symbols;     /* defined in scope, to be undone */
-    tn_u32_vec values;      /* visible, to be ended */
+    tn_u32_vec symbols; /* defined in scope, to be undone */
+    tn_u32_vec values;  /* visible, to be ended */
 } tn_verifier;
 
 /* "rule 7: ..." with the node as `where` (0: none). Returns TN_ERR_MODEL. */

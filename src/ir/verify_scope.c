@@ -23,19 +23,21 @@ static void find_missing(void *ctx, uint32_t symbol) {
         s->missing = symbol + 1;
 }
 
-static tn_status check_dims(const tn_verifier *v, uint32_t node, const char *where, uint32_t count, const tn_dim *dims) {
+static tn_status check_dims(const tn_verifier *v, uint32_t node, const char *where, uint32_t count,
+                            const tn_dim *dims) {
     search s = {v, 0};
     for (uint32_t i = 0; i < count && !s.missing; i++)
         tn_dim_symbols(&v->g->dims, dims[i], find_missing, &s);
     if (s.missing)
-        return tn_rule_broken(v, TN_RULE_SYMBOLS, node, "%s uses the dimension %s, which no value visible here defines", where,
-                              tn_dim_symbol_name(&v->g->dims, s.missing - 1));
+        return tn_rule_broken(v, TN_RULE_SYMBOLS, node, "%s uses the dimension %s, which no value visible here defines",
+                              where, tn_dim_symbol_name(&v->g->dims, s.missing - 1));
     return TN_OK;
 }
 
 /* Dimensions of a type and of its elements: `each` sees them tensor by tensor. */
 static tn_status walk_type(tn_verifier *v, uint32_t type, uint32_t node, const char *where,
-                           tn_status (*each)(tn_verifier *v, uint32_t node, const char *where, uint32_t count, const tn_dim *dims)) {
+                           tn_status (*each)(tn_verifier *v, uint32_t node, const char *where, uint32_t count,
+                                             const tn_dim *dims)) {
     for (int depth = 0; type && depth <= 2 * TN_MAX_NESTING; depth++) {
         const tn_type_rec *t = &v->g->type.data[type];
         if (t->rank > 0)
@@ -121,7 +123,8 @@ static tn_status check_inputs(const tn_verifier *v, uint32_t id, uint32_t closed
         if (serial <= closed)
             return tn_rule_broken(v, TN_RULE_CLOSED, id, "input %u is defined outside of a closed region", i);
         if (v->serial[value] & TN_SERIAL_ENDED)
-            return tn_rule_broken(v, TN_RULE_ORDER, id, "input %u is defined in a region that is not around this node", i);
+            return tn_rule_broken(v, TN_RULE_ORDER, id, "input %u is defined in a region that is not around this node",
+                                  i);
     }
     return TN_OK;
 }
@@ -134,7 +137,8 @@ static tn_status check_control(const tn_verifier *v, uint32_t id) {
         if (!before->op)
             return tn_rule_broken(v, TN_RULE_CONTROL, id, "control input %u is a removed node", i);
         if (before->region != n->region || before->order >= n->order)
-            return tn_rule_broken(v, TN_RULE_CONTROL, id, "control input %u does not stand before this node in its region", i);
+            return tn_rule_broken(v, TN_RULE_CONTROL, id,
+                                  "control input %u does not stand before this node in its region", i);
     }
     return TN_OK;
 }
@@ -193,7 +197,8 @@ static tn_status push_callees(call_walk *w, uint32_t region) {
                 continue;
             uint32_t callee = (uint32_t)n->attrs[i].as.i;
             if (w->state[callee] == 1)
-                return tn_rule_broken(w->v, TN_RULE_FUNCTIONS, id, "function '%s' calls itself, directly or through others",
+                return tn_rule_broken(w->v, TN_RULE_FUNCTIONS, id,
+                                      "function '%s' calls itself, directly or through others",
                                       tn_strings_text(&g->strings, g->function.data[callee].name));
             if (w->state[callee] == 0 && !tn_vec_push(g->heap, &w->stack, callee))
                 return tn_error_status();
@@ -232,7 +237,8 @@ tn_status tn_verify_functions(tn_verifier *v) {
         if (!name)
             named = tn_rule_broken(v, TN_RULE_FUNCTIONS, 0, "function %u has no name", i);
         else if (tn_map_get(&names, name, NULL))
-            named = tn_rule_broken(v, TN_RULE_FUNCTIONS, 0, "two functions are called '%s'", tn_strings_text(&g->strings, name));
+            named = tn_rule_broken(v, TN_RULE_FUNCTIONS, 0, "two functions are called '%s'",
+                                   tn_strings_text(&g->strings, name));
         else if (!tn_map_put(g->heap, &names, name, 1))
             named = tn_error_status();
     }

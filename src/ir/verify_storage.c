@@ -11,8 +11,8 @@ static tn_status check_types(const tn_verifier *v) {
     const tn_graph *g = v->g;
     for (uint32_t i = 1; i < g->type.len; i++) {
         const tn_type_rec *t = &g->type.data[i];
-        if (t->kind > TN_KIND_MAP || t->dtype >= TN_DTYPE_COUNT || t->rank < -1 || t->rank > TN_MAX_RANK || t->element >= g->type.len ||
-            (t->rank > 0 && !in_range(t->dims, (uint32_t)t->rank, g->dim_list.len)))
+        if (t->kind > TN_KIND_MAP || t->dtype >= TN_DTYPE_COUNT || t->rank < -1 || t->rank > TN_MAX_RANK ||
+            t->element >= g->type.len || (t->rank > 0 && !in_range(t->dims, (uint32_t)t->rank, g->dim_list.len)))
             return tn_rule_broken(v, TN_RULE_IDS, 0, "type %u is malformed", i);
         for (int k = 0; k < t->rank; k++) {
             uint32_t dim = g->dim_list.data[t->dims + (uint32_t)k].id;
@@ -52,7 +52,8 @@ static tn_status check_node_ids(const tn_verifier *v, uint32_t id) {
         if (g->control_list.data[n->control + i] == 0 || g->control_list.data[n->control + i] >= g->node.len)
             wrong = "control inputs";
     if (wrong) /* describing the node could read what is not there */
-        return tn_rule_broken(v, TN_RULE_IDS, 0, "node %u (%s): its %s name nothing of this graph", id, n->op->name, wrong);
+        return tn_rule_broken(v, TN_RULE_IDS, 0, "node %u (%s): its %s name nothing of this graph", id, n->op->name,
+                              wrong);
     return TN_OK;
 }
 
@@ -73,15 +74,18 @@ static tn_status check_ids(const tn_verifier *v) {
         for (uint32_t k = 0; r->alive && good && k < r->args.len; k++)
             good = r->args.data[k] != 0 && r->args.data[k] < g->value.len;
         if (r->alive && !good)
-            return tn_rule_broken(v, TN_RULE_IDS, 0, "region %u: its owner, nodes or arguments name nothing of this graph", i);
+            return tn_rule_broken(v, TN_RULE_IDS, 0,
+                                  "region %u: its owner, nodes or arguments name nothing of this graph", i);
     }
     for (uint32_t i = 1; i < g->value.len; i++) {
         const tn_value_rec *value = &g->value.data[i];
         if (value->alive &&
             (value->type >= g->type.len || value->name >= g->strings.text.len || value->producer >= g->node.len ||
              value->region >= g->region.len || value->first_use >= g->operand.len ||
-             (value->contents_count > 0 && !in_range(value->contents, (uint32_t)value->contents_count, g->dim_list.len))))
-            return tn_rule_broken(v, TN_RULE_IDS, 0, "value %u: its type, name, producer or uses name nothing of this graph", i);
+             (value->contents_count > 0 &&
+              !in_range(value->contents, (uint32_t)value->contents_count, g->dim_list.len))))
+            return tn_rule_broken(v, TN_RULE_IDS, 0,
+                                  "value %u: its type, name, producer or uses name nothing of this graph", i);
     }
     for (uint32_t i = 1; i < g->node.len; i++)
         if (g->node.data[i].op)
@@ -108,12 +112,14 @@ static tn_status check_list(tn_verifier *v, uint32_t region) {
     for (uint32_t id = r->first; id; id = g->node.data[id].next) {
         const tn_node_rec *n = &g->node.data[id];
         if (!n->op)
-            return tn_rule_broken(v, TN_RULE_LISTS, 0, "a removed node (%u) stands in the list of region %u", id, region);
+            return tn_rule_broken(v, TN_RULE_LISTS, 0, "a removed node (%u) stands in the list of region %u", id,
+                                  region);
         if (v->node_seen[id])
             return tn_rule_broken(v, TN_RULE_LISTS, id, "it stands twice in the lists of nodes");
         v->node_seen[id] = 1;
         if (n->region != region)
-            return tn_rule_broken(v, TN_RULE_LISTS, id, "it stands in region %u, but names region %u", region, n->region);
+            return tn_rule_broken(v, TN_RULE_LISTS, id, "it stands in region %u, but names region %u", region,
+                                  n->region);
         if (n->previous != previous)
             return tn_rule_broken(v, TN_RULE_LISTS, id, "its neighbours do not agree");
         if (n->order <= order)
@@ -137,7 +143,8 @@ static tn_status reach_region(tn_verifier *v, uint32_t region, uint32_t owner, i
         return tn_rule_broken(v, TN_RULE_REGIONS, owner, "its region %u is owned twice", region);
     v->region_seen[region] = 1;
     if (r->owner != owner)
-        return tn_rule_broken(v, TN_RULE_REGIONS, owner, "region %u names node %u as its owner, not %u", region, r->owner, owner);
+        return tn_rule_broken(v, TN_RULE_REGIONS, owner, "region %u names node %u as its owner, not %u", region,
+                              r->owner, owner);
     TN_TRY(check_list(v, region));
     for (uint32_t id = r->first; id; id = g->node.data[id].next)
         for (uint32_t i = 0; i < g->node.data[id].region_count; i++)
@@ -183,7 +190,8 @@ static tn_status check_values(const tn_verifier *v) {
         for (uint32_t i = 0; i < r->args.len; i++, found++) {
             const tn_value_rec *value = &g->value.data[r->args.data[i]];
             if (!value->alive || value->producer != 0 || value->region != id || value->index != i)
-                return tn_rule_broken(v, TN_RULE_VALUES, r->owner, "argument %u of region %u is dead or does not name it", i, id);
+                return tn_rule_broken(v, TN_RULE_VALUES, r->owner,
+                                      "argument %u of region %u is dead or does not name it", i, id);
         }
     }
     if (alive != found)
@@ -213,13 +221,15 @@ static tn_status check_use_list(const tn_verifier *v, uint32_t value, uint8_t *l
         const tn_node_rec *n = o->node < g->node.len ? &g->node.data[o->node] : NULL;
         if (o->value != value || linked[at] || o->previous != previous || o->next >= g->operand.len || !n || !n->op ||
             at < n->inputs || at - n->inputs >= n->input_count)
-            return tn_rule_broken(v, TN_RULE_USES, rec->producer, "the list of uses of value %u is broken at use %u", value, count);
+            return tn_rule_broken(v, TN_RULE_USES, rec->producer, "the list of uses of value %u is broken at use %u",
+                                  value, count);
         linked[at] = 1;
         previous = at;
         count++;
     }
     if (count != rec->use_count)
-        return tn_rule_broken(v, TN_RULE_USES, rec->producer, "value %u has %u uses, but counts %u", value, count, rec->use_count);
+        return tn_rule_broken(v, TN_RULE_USES, rec->producer, "value %u has %u uses, but counts %u", value, count,
+                              rec->use_count);
     return TN_OK;
 }
 

@@ -5,12 +5,12 @@
 #include "ir/text.h"
 #include "support/toy_ops.h"
 
-#define REQUIRE(condition)                                                                       \
-    do {                                                                                         \
-        if (!(condition)) {                                                                      \
+#define REQUIRE(condition)                                                                          \
+    do {                                                                                            \
+        if (!(condition)) {                                                                         \
             fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #condition, tn_error_message()); \
-            abort();                                                                             \
-        }                                                                                        \
+            abort();                                                                                \
+        }                                                                                           \
     } while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -75,12 +75,14 @@ static void whole_graph(void **state) {
               "  %3 = call(%2) {callee = function \"first\"} : f32[N]\n"
               "  return(%3)\n"
               "}\n"
-              "graph (%4 \"x\": f32[N], %5 \"y\": f32[`batch size`, 3] = f32[2, 3] [0, 1, -0, inf, nan, 1e-45]) -> (\"out\", \"n\") {\n"
+              "graph (%4 \"x\": f32[N], %5 \"y\": f32[`batch size`, 3] = f32[2, 3] [0, 1, -0, inf, nan, 1e-45]) -> "
+              "(\"out\", \"n\") {\n"
               "  !1 %6 \"h\" = pair(%4, %4) : f32[N] \"sum\" @\"app.c\":12 @\"Conv\"(\"conv1\", \"model.onnx\")\n"
               "  %7 = size(%6) : i64[u1] role debug device 3\n"
               "  %8 = shaped() {shape = dims [2*u1, N + 3]} : f32[2*u1, N + 3]\n"
               "  %9 = tuned(%6) {level = 3, mode = \"two\", scale = 0.1f} : f32[N]\n"
-              "  %10, %11 \"named\" = any(_, %6, _) {odd = 1, \"odd key\" = \"\\x00\\xff\"} : ?, seq(optional(map(i64, f32[*])))\n"
+              "  %10, %11 \"named\" = any(_, %6, _) {odd = 1, \"odd key\" = \"\\x00\\xff\"} : ?, seq(optional(map(i64, "
+              "f32[*])))\n"
               "  open()\n"
               "    region () {\n"
               "      !2 %12 = pair(%4, %6) : f32[N]\n"
@@ -107,11 +109,14 @@ static void types(void **state) {
         char text[512];
         const char *n = tn_dtype_name((tn_dtype)d);
         snprintf(text, sizeof text,
-                 "tenon 1\nsymbol N [0, 7]\ngraph (%%1 \"a\": %s[], %%2 \"b\": %s[*], %%3 \"c\": %s[N, 4], %%4 \"d\": map(%s, ?), "
-                 "%%5 \"e\": seq(%s[0])) -> () {\n  return()\n}\n", n, n, n, n, n);
+                 "tenon 1\nsymbol N [0, 7]\ngraph (%%1 \"a\": %s[], %%2 \"b\": %s[*], %%3 \"c\": %s[N, 4], %%4 \"d\": "
+                 "map(%s, ?), "
+                 "%%5 \"e\": seq(%s[0])) -> () {\n  return()\n}\n",
+                 n, n, n, n, n);
         canonical(text);
     }
-    canonical("tenon 1\ngraph (%1 \"x\": ?, %2 \"y\": seq(?), %3 \"z\": optional(seq(map(string, f32[1])))) -> () {\n  return()\n}\n");
+    canonical("tenon 1\ngraph (%1 \"x\": ?, %2 \"y\": seq(?), %3 \"z\": optional(seq(map(string, f32[1])))) -> () {\n  "
+              "return()\n}\n");
     char deep[2048] = "tenon 1\ngraph (%1 \"x\": ";
     for (int i = 0; i < TN_MAX_NESTING; i++)
         strcat(deep, "seq(");
@@ -124,32 +129,40 @@ static void types(void **state) {
 
 static void attributes(void **state) {
     (void)state;
-    canonical(MAIN("  any() {a = 0, b = -9223372036854775808, c = 9223372036854775807}\n"
-                   "  any() {a = 1.0, b = -0.0, c = 0.1, d = 0.1f, e = inf, f = -inf, g = nan, h = 1e+300, i = 5e-324, j = 0.333333343267441}\n"
-                   "  any() {a = bits(0x7ff8000000000001), b = bits(0xfff8000000000000), c = bits(0x7ff0000000000001)}\n"
-                   "  any() {a = \"\", b = \"two\\nlines\\t\\\"\\\\\\x00\\x7f\\xff\", c = \"\xc3\xa9\"}\n"
-                   "  any() {a = f32, b = none, c = f8e4m3fn, d = string}\n"
-                   "  any() {a = [], b = [1, -2, 3], c = floats [], d = floats [1, 0.1, -0, nan, bits(0x7fc00001)]}\n"
-                   "  any() {a = strings [], b = strings [\"\", \"x\", \"\\x00\"], c = dims [], d = dims [4, 0, -1]}\n"
-                   "  any() {a = type f32[4, 5], b = type ?, c = type seq(i64[*])}\n"));
+    canonical(
+        MAIN("  any() {a = 0, b = -9223372036854775808, c = 9223372036854775807}\n"
+             "  any() {a = 1.0, b = -0.0, c = 0.1, d = 0.1f, e = inf, f = -inf, g = nan, h = 1e+300, i = 5e-324, j = "
+             "0.333333343267441}\n"
+             "  any() {a = bits(0x7ff8000000000001), b = bits(0xfff8000000000000), c = bits(0x7ff0000000000001)}\n"
+             "  any() {a = \"\", b = \"two\\nlines\\t\\\"\\\\\\x00\\x7f\\xff\", c = \"\xc3\xa9\"}\n"
+             "  any() {a = f32, b = none, c = f8e4m3fn, d = string}\n"
+             "  any() {a = [], b = [1, -2, 3], c = floats [], d = floats [1, 0.1, -0, nan, bits(0x7fc00001)]}\n"
+             "  any() {a = strings [], b = strings [\"\", \"x\", \"\\x00\"], c = dims [], d = dims [4, 0, -1]}\n"
+             "  any() {a = type f32[4, 5], b = type ?, c = type seq(i64[*])}\n"));
 }
 
 static void tensors(void **state) {
     (void)state;
-    canonical(MAIN("  any() {a = f32[] [1], b = f32[2] [1, 0.1], c = f32[0] [], d = f32[2, 1, 2] [1, 2, 3, 4], e = f32[0, 9000000000000] []}\n"
-                   "  any() {a = u8[3] [0, 7, 255], b = i8[2] [-128, 127], c = u64[1] [18446744073709551615], d = i64[1] [-9223372036854775808]}\n"
-                   "  any() {a = bool[3] [true, false, bits(0x2)], b = string[2] [\"a\", \"\\x00b\"], c = string[] [\"\"]}\n"
-                   "  any() {a = f16[4] [1, -0, inf, 65504], b = bf16[2] [1, bits(0x7fc1)], c = f64[2] [0.1, bits(0x7ff8000000000001)]}\n"
-                   "  any() {a = c64[2] [(1, 2), (nan, -0)], b = c128[1] [(0.1, bits(0xfff8000000000000))]}\n"
-                   "  any() {a = u4[3] [1, 15, 0], b = i4[3] [-8, 7, 0], c = u2[5] [0, 1, 2, 3, 1], d = i2[4] [-2, -1, 0, 1]}\n"));
-    canonical(MAIN("  any() {a = u8[65] base64 \"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCUmJygpKissLS4vMDEyMzQ1Njc4OTo7PD0+P0A=\"}\n"));
+    canonical(MAIN(
+        "  any() {a = f32[] [1], b = f32[2] [1, 0.1], c = f32[0] [], d = f32[2, 1, 2] [1, 2, 3, 4], e = f32[0, "
+        "9000000000000] []}\n"
+        "  any() {a = u8[3] [0, 7, 255], b = i8[2] [-128, 127], c = u64[1] [18446744073709551615], d = i64[1] "
+        "[-9223372036854775808]}\n"
+        "  any() {a = bool[3] [true, false, bits(0x2)], b = string[2] [\"a\", \"\\x00b\"], c = string[] [\"\"]}\n"
+        "  any() {a = f16[4] [1, -0, inf, 65504], b = bf16[2] [1, bits(0x7fc1)], c = f64[2] [0.1, "
+        "bits(0x7ff8000000000001)]}\n"
+        "  any() {a = c64[2] [(1, 2), (nan, -0)], b = c128[1] [(0.1, bits(0xfff8000000000000))]}\n"
+        "  any() {a = u4[3] [1, 15, 0], b = i4[3] [-8, 7, 0], c = u2[5] [0, 1, 2, 3, 1], d = i2[4] [-2, -1, 0, 1]}\n"));
+    canonical(MAIN("  any() {a = u8[65] base64 "
+                   "\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCUmJygpKissLS4vMDEyMzQ1Njc4OTo7PD0+P0A=\"}\n"));
 }
 
 /* Every bit pattern of the narrow types survives, small and large. */
 static void bit_patterns(void **state) {
     (void)state;
-    static const tn_dtype narrow[] = {TN_U8, TN_I8, TN_BOOL, TN_F16, TN_BF16, TN_U16, TN_I16, TN_F8E4M3FN, TN_F8E4M3FNUZ, TN_F8E5M2,
-                                      TN_F8E5M2FNUZ, TN_F8E8M0, TN_F4E2M1, TN_U4, TN_I4, TN_U2, TN_I2};
+    static const tn_dtype narrow[] = {TN_U8,     TN_I8,       TN_BOOL,       TN_F16,    TN_BF16,       TN_U16,
+                                      TN_I16,    TN_F8E4M3FN, TN_F8E4M3FNUZ, TN_F8E5M2, TN_F8E5M2FNUZ, TN_F8E8M0,
+                                      TN_F4E2M1, TN_U4,       TN_I4,         TN_U2,     TN_I2};
     for (size_t d = 0; d < sizeof narrow / sizeof *narrow; d++) {
         int bits = tn_dtype_bits(narrow[d]);
         for (uint32_t pattern = 0; pattern < 1u << bits; pattern++) {
@@ -173,7 +186,8 @@ static void not_canonical(void **state) {
     if (!g)
         fail_msg("%s", tn_error_message());
     char *text = tn_graph_print(g);
-    assert_string_equal(text, "tenon 1\nsymbol K [3, 3]\ngraph (%1 \"x\": f32[K]) -> (\"o\") {\n  %2 = pair(%1, %1) : f32[K]\n  return(%2)\n}\n");
+    assert_string_equal(text, "tenon 1\nsymbol K [3, 3]\ngraph (%1 \"x\": f32[K]) -> (\"o\") {\n  %2 = pair(%1, %1) : "
+                              "f32[K]\n  return(%2)\n}\n");
     tn_graph_free_text(g, text);
     tn_graph_destroy(g);
 }
@@ -182,21 +196,25 @@ static void symbols_keep_their_form(void **state) {
     (void)state;
     /* written before the bounds that would simplify them were known */
     canonical("tenon 1\nsymbol N [1, 4]\nsymbol u7 [-5, 5] fresh\n"
-              "graph (%1 \"x\": f32[N, u7]) -> () {\n  any() {d = dims [max(N, 1), min(N, 4), max(u7, 0), floordiv(N, 8)]}\n  return()\n}\n");
+              "graph (%1 \"x\": f32[N, u7]) -> () {\n  any() {d = dims [max(N, 1), min(N, 4), max(u7, 0), floordiv(N, "
+              "8)]}\n  return()\n}\n");
     canonical("tenon 1\nsymbol `u1` [0, 9]\nsymbol u1 [0, 9] fresh\nsymbol `floordiv` [0, 9]\n"
               "graph (%1 \"x\": f32[`u1`, u1], %2 \"y\": f32[`floordiv` + 1]) -> () {\n  return()\n}\n");
     canonical("tenon 1\nsymbol u3 [0, 10] fresh\n"
-              "graph (%1 \"n\": i64[2] holds [u3, 7]) -> () {\n  %2 = shaped() {shape = dims [u3]} : f32[u3]\n  return()\n}\n");
+              "graph (%1 \"n\": i64[2] holds [u3, 7]) -> () {\n  %2 = shaped() {shape = dims [u3]} : f32[u3]\n  "
+              "return()\n}\n");
 }
 
 static void types_as_printed(void **state) {
     (void)state;
     /* a fresh symbol of the text, a name where infer would make a fresh one, an unknown type */
     canonical("tenon 1\nsymbol N [0, 9]\nsymbol u40 [0, 3] fresh\n"
-              "graph (%1 \"x\": f32[N]) -> () {\n  %2 = size(%1) : i64[u40]\n  %3 = size(%1) : i64[N]\n  %4 = size(%1) : i64[*]\n"
+              "graph (%1 \"x\": f32[N]) -> () {\n  %2 = size(%1) : i64[u40]\n  %3 = size(%1) : i64[N]\n  %4 = size(%1) "
+              ": i64[*]\n"
               "  %5 = size(%1) : ?\n  return()\n}\n");
     refused("tenon 1\ngraph (%1 \"x\": f32[2]) -> () {\n  %2 = size(%1) : f32[3]\n  return()\n}\n", "line 3, column 3");
-    refused("tenon 1\ngraph (%1 \"x\": f32[2]) -> () {\n  %2 = size(%1) : f32[3]\n  return()\n}\n", "written as f32[3]");
+    refused("tenon 1\ngraph (%1 \"x\": f32[2]) -> () {\n  %2 = size(%1) : f32[3]\n  return()\n}\n",
+            "written as f32[3]");
 }
 
 static void wrong_texts(void **state) {
@@ -214,7 +232,8 @@ static void wrong_texts(void **state) {
     refused(MAIN("  nonsense()\n"), "line 3, column 3");
     refused(MAIN("  %2 = size(%3) : i64[4]\n"), "line 3, column 13: %3 is not defined");
     refused(MAIN("  %1 = size(%1) : i64[4]\n"), "%1 is defined twice");
-    refused(MAIN("  open()\n    region () {\n      %2 = pair(%1, %1) : f32[2]\n      return()\n    }\n  effect(%2)\n"), "region that has ended");
+    refused(MAIN("  open()\n    region () {\n      %2 = pair(%1, %1) : f32[2]\n      return()\n    }\n  effect(%2)\n"),
+            "region that has ended");
     refused(MAIN("  block()\n    region () {\n      %2 = pair(%1, %1) : f32[2]\n      return()\n    }\n"), "rule 11");
     refused(MAIN("  %2 = size(%1)\n"), "expected ':'");
     refused(MAIN("  %2 = size(%1) : q32[4]\n"), "line 3, column 19: expected an element type");
@@ -250,7 +269,8 @@ static void wrong_texts(void **state) {
     refused(MAIN("  any() {a = string[1] base64 \"\"}\n"), "do not hold");
     refused(MAIN("  effect() after(!1)\n"), "no node !1");
     refused(MAIN("  !1 effect()\n  !1 effect()\n"), "label !1 is given twice");
-    refused(MAIN("  !1 effect()\n  open()\n    region () {\n      effect() after(!1)\n      return()\n    }\n"), "control input");
+    refused(MAIN("  !1 effect()\n  open()\n    region () {\n      effect() after(!1)\n      return()\n    }\n"),
+            "control input");
     refused(MAIN("  effect() role nothing\n"), "expected forward");
     refused(MAIN("  effect() device 65536\n"), "at most 65535");
     refused(MAIN("  effect() @\"f\":4294967296\n"), "line number");
@@ -263,7 +283,8 @@ static void wrong_texts(void **state) {
     refused("tenon 1\nsymbol 7 [0, 4]\n", "a name");
     refused("tenon 1\nmetadata \"a\" = \"\"\nmetadata \"a\" = \"\"\n", "twice");
     refused("tenon 1\nfunction \"f\" () {\n  return()\n}\nfunction \"f\" () {\n  return()\n}\n", "exists already");
-    refused("tenon 1\nfunction \"f\" (%1: f32[2]) {\n  return(%1)\n}\ngraph () -> (\"y\") {\n  return(%1)\n}\n", "ended");
+    refused("tenon 1\nfunction \"f\" (%1: f32[2]) {\n  return(%1)\n}\ngraph () -> (\"y\") {\n  return(%1)\n}\n",
+            "ended");
     refused("tenon 1\ngraph (%1 \"x\": f32[2], %2 \"x\": f32[2]) -> () {\n  return()\n}\n", "rule 15");
     refused("tenon 1\ngraph (%1 \"x\": i8[2] holds [1, 2]) -> () {\n  return()\n}\n", "i64 or i32");
     refused("tenon 1\ngraph (%1 \"x\": i64[2] holds [1]) -> () {\n  return()\n}\n", "do not fit");
@@ -281,8 +302,10 @@ static void nesting(void **state) {
     static const struct {
         const char *head, *part;
     } deep[] = {
-        {"tenon 1\ngraph (%1 \"x\": ", "seq("},     {"tenon 1\ngraph (%1 \"x\": ", "map(i64, "},
-        {"tenon 1\ngraph () -> () {\n", "open() region () {\n"}, {"tenon 1\ngraph (%1 \"x\": f32[", "("},
+        {"tenon 1\ngraph (%1 \"x\": ", "seq("},
+        {"tenon 1\ngraph (%1 \"x\": ", "map(i64, "},
+        {"tenon 1\ngraph () -> () {\n", "open() region () {\n"},
+        {"tenon 1\ngraph (%1 \"x\": f32[", "("},
         {"tenon 1\ngraph (%1 \"x\": f32[", "min(1, "},
     };
     for (size_t k = 0; k < sizeof deep / sizeof *deep; k++) {
@@ -305,7 +328,9 @@ static unsigned below(unsigned n) {
     seed ^= seed << 17;
     return (unsigned)((seed * 0x9e3779b97f4a7c15u >> 33) % n);
 }
-static uint64_t bits64(void) { return (uint64_t)below(1u << 30) << 34 ^ (uint64_t)below(1u << 30) << 17 ^ below(1u << 30); }
+static uint64_t bits64(void) {
+    return (uint64_t)below(1u << 30) << 34 ^ (uint64_t)below(1u << 30) << 17 ^ below(1u << 30);
+}
 
 static const char *random_name(char *text, size_t size) {
     size_t n = below((unsigned)size);
@@ -382,7 +407,10 @@ static uint32_t random_attrs(tn_graph *g, tn_attr *attrs) {
         uint64_t raw = bits64();
         switch (below(11)) {
         case 0: attrs[i] = TN_A_INT(keys[i], (int64_t)raw); break;
-        case 1: attrs[i] = TN_A_FLOAT(keys[i], 0); memcpy(&attrs[i].as.f, &raw, sizeof raw); break;
+        case 1:
+            attrs[i] = TN_A_FLOAT(keys[i], 0);
+            memcpy(&attrs[i].as.f, &raw, sizeof raw);
+            break;
         case 2: attrs[i] = TN_A_FLOAT(keys[i], (double)((float)(int)below(1000) / 8)); break;
         case 3: attrs[i] = TN_A_STRING(keys[i], random_name(text, sizeof text), strlen(text)); break;
         case 4: attrs[i] = TN_A_DTYPE(keys[i], below(TN_DTYPE_COUNT)); break;
@@ -398,7 +426,9 @@ static uint32_t random_attrs(tn_graph *g, tn_attr *attrs) {
             }
             attrs[i] = TN_A_FLOATS(keys[i], below(4), floats);
             break;
-        case 7: attrs[i] = (tn_attr){.key = keys[i], .kind = TN_ATTR_STRINGS, .count = below(3), .as.strings = strings}; break;
+        case 7:
+            attrs[i] = (tn_attr){.key = keys[i], .kind = TN_ATTR_STRINGS, .count = below(3), .as.strings = strings};
+            break;
         case 8:
             dims[0] = random_dim(g, 3);
             dims[1] = random_dim(g, 1);
@@ -441,14 +471,22 @@ static void random_region(tn_graph *g, tn_region region, tn_value *values, uint3
         uint32_t attrs_n = random_attrs(g, attrs);
         for (uint32_t k = below(4); k > 0; k--)
             tn_graph_at_location(g, tn_location_union(g, tn_node_location(g, tn_region_first(g, region)),
-                                                      tn_location_make(g, below(2) ? "Conv" : NULL, below(2) ? random_name(text, 8) : NULL,
+                                                      tn_location_make(g, below(2) ? "Conv" : NULL,
+                                                                       below(2) ? random_name(text, 8) : NULL,
                                                                        below(2) ? "file.c" : "", below(5))));
         g->at_role = (uint8_t)below(5);
         tn_graph_insert_at_end(g, region);
-        tn_node_desc d = {.op = toy_op(below(4) ? "any" : below(2) ? "odd name!" : "region"),
+        tn_node_desc d = {.op = toy_op(below(4)   ? "any"
+                                       : below(2) ? "odd name!"
+                                                  : "region"),
                           .name = below(2) ? random_name(text, sizeof text) : NULL,
-                          .input_count = inputs_n, .inputs = inputs, .output_count = outs_n,
-                          .attr_count = attrs_n, .attrs = attrs, .region_count = inner_n, .regions = inner};
+                          .input_count = inputs_n,
+                          .inputs = inputs,
+                          .output_count = outs_n,
+                          .attr_count = attrs_n,
+                          .attrs = attrs,
+                          .region_count = inner_n,
+                          .regions = inner};
         tn_node node = tn_graph_add_node_typed(g, &d, outs);
         if (!node.id)
             fail_msg("%s", tn_error_message());
@@ -554,15 +592,36 @@ static void out_of_memory(void **state) {
 static void equality_tells_apart(void **state) {
     (void)state;
     static const char *const text[] = {
-        MAIN("  %2 = size(%1) : i64[4]\n"), MAIN("  %2 = size(%1) : i64[5]\n"), MAIN("  %2 \"n\" = size(%1) : i64[4]\n"),
-        MAIN("  %2 = size(%1) : i64[4] \"n\"\n"), MAIN("  %2 = size(%1) : i64[4] role debug\n"), MAIN("  %2 = size(%1) : i64[4] device 1\n"),
-        MAIN("  %2 = size(%1) : i64[4] @\"a\":1\n"), MAIN("  %2 = size(%1) : i64[4] @\"a\":2\n"), MAIN("  any(%1)\n"), MAIN("  any(_)\n"),
-        MAIN("  any() {a = 1}\n"), MAIN("  any() {a = 1.0}\n"), MAIN("  any() {b = 1}\n"), MAIN("  any() {a = -0.0}\n"), MAIN("  any() {a = 0.0}\n"),
-        MAIN("  any() {a = f32[1] [0]}\n"), MAIN("  any() {a = f32[1] [-0]}\n"), MAIN("  any() {a = i32[1] [0]}\n"), MAIN("  any() {a = \"x\"}\n"),
-        MAIN("  any() {a = dims [3]}\n"), MAIN("  any() {a = [3]}\n"), MAIN("  any()\n"), MAIN("  op \"odd name!\"()\n"),
-        MAIN("  any()\n    region () {\n      return()\n    }\n"), MAIN(""), MAIN("  !1 effect()\n  effect() after(!1)\n"), MAIN("  effect()\n  effect()\n"),
+        MAIN("  %2 = size(%1) : i64[4]\n"),
+        MAIN("  %2 = size(%1) : i64[5]\n"),
+        MAIN("  %2 \"n\" = size(%1) : i64[4]\n"),
+        MAIN("  %2 = size(%1) : i64[4] \"n\"\n"),
+        MAIN("  %2 = size(%1) : i64[4] role debug\n"),
+        MAIN("  %2 = size(%1) : i64[4] device 1\n"),
+        MAIN("  %2 = size(%1) : i64[4] @\"a\":1\n"),
+        MAIN("  %2 = size(%1) : i64[4] @\"a\":2\n"),
+        MAIN("  any(%1)\n"),
+        MAIN("  any(_)\n"),
+        MAIN("  any() {a = 1}\n"),
+        MAIN("  any() {a = 1.0}\n"),
+        MAIN("  any() {b = 1}\n"),
+        MAIN("  any() {a = -0.0}\n"),
+        MAIN("  any() {a = 0.0}\n"),
+        MAIN("  any() {a = f32[1] [0]}\n"),
+        MAIN("  any() {a = f32[1] [-0]}\n"),
+        MAIN("  any() {a = i32[1] [0]}\n"),
+        MAIN("  any() {a = \"x\"}\n"),
+        MAIN("  any() {a = dims [3]}\n"),
+        MAIN("  any() {a = [3]}\n"),
+        MAIN("  any()\n"),
+        MAIN("  op \"odd name!\"()\n"),
+        MAIN("  any()\n    region () {\n      return()\n    }\n"),
+        MAIN(""),
+        MAIN("  !1 effect()\n  effect() after(!1)\n"),
+        MAIN("  effect()\n  effect()\n"),
         "tenon 1\nmetadata \"a\" = \"b\"\ngraph (%1 \"x\": f32[2]) -> () {\n  return()\n}\n",
-        "tenon 1\ngraph (%1 \"x\": f32[2]) -> (\"y\") {\n  return(%1)\n}\n", "tenon 1\ngraph (%1 \"x\": f32[2]) -> (\"z\") {\n  return(%1)\n}\n",
+        "tenon 1\ngraph (%1 \"x\": f32[2]) -> (\"y\") {\n  return(%1)\n}\n",
+        "tenon 1\ngraph (%1 \"x\": f32[2]) -> (\"z\") {\n  return(%1)\n}\n",
         "tenon 1\ngraph (%1 \"x\": f32[2] = f32[2] [1, 2]) -> () {\n  return()\n}\n",
         "tenon 1\nsymbol N [0, 5]\ngraph (%1 \"x\": f32[N]) -> () {\n  return()\n}\n",
         "tenon 1\nsymbol N [0, 6]\ngraph (%1 \"x\": f32[N]) -> () {\n  return()\n}\n",
@@ -585,12 +644,18 @@ static void equality_tells_apart(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_graph),   cmocka_unit_test(types),
-        cmocka_unit_test(attributes),    cmocka_unit_test(tensors),
-        cmocka_unit_test(bit_patterns),  cmocka_unit_test(not_canonical),
-        cmocka_unit_test(symbols_keep_their_form), cmocka_unit_test(types_as_printed),
-        cmocka_unit_test(wrong_texts),   cmocka_unit_test(nesting),
-        cmocka_unit_test(random_graphs), cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(whole_graph),
+        cmocka_unit_test(types),
+        cmocka_unit_test(attributes),
+        cmocka_unit_test(tensors),
+        cmocka_unit_test(bit_patterns),
+        cmocka_unit_test(not_canonical),
+        cmocka_unit_test(symbols_keep_their_form),
+        cmocka_unit_test(types_as_printed),
+        cmocka_unit_test(wrong_texts),
+        cmocka_unit_test(nesting),
+        cmocka_unit_test(random_graphs),
+        cmocka_unit_test(out_of_memory),
         cmocka_unit_test(equality_tells_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,11 +14,11 @@
 typedef struct sample {
     tn_graph *g;
     tn_value x, y, sum, constant, size, sized, inner, arg, called;
-    tn_node sum_node, constant_node, loose_node, size_node, sized_node, tuned_node, open_node, call_node, effect_node, block_node;
+    tn_node sum_node, constant_node, loose_node, size_node, sized_node, tuned_node, open_node, call_node, effect_node,
+        block_node;
     tn_region open_region, block_region, function_region, caller_region;
     tn_node function_call; /* inside "caller": calls "callee" */
 } sample;
-
 
 static sample make(void) {
     sample s = {.g = tn_graph_new(NULL, toy_ops())};
@@ -119,35 +119,73 @@ static void rewire(sample *s, tn_node node, uint32_t input, uint32_t value) {
     v->use_count++;
 }
 
-static void id_type(sample *s) { VALUE(s->sum)->type = 9999; }
-static void id_value(sample *s) { OPERAND(s->sum_node, 0)->value = 9999; }
-static void id_name(sample *s) { NODE(s->sum_node)->name = 9999; }
-static void id_location(sample *s) { NODE(s->sum_node)->location = 9999; }
-static void id_range(sample *s) { NODE(s->sum_node)->outputs = UINT32_MAX - 1; }
-static void id_region(sample *s) { s->g->region_list.data[NODE(s->open_node)->regions] = 9999; }
-static void id_control(sample *s) { s->g->control_list.data[NODE(s->effect_node)->control] = 9999; }
-static void id_dim(sample *s) { s->g->dim_list.data[s->g->type.data[VALUE(s->x)->type].dims] = (tn_dim){9999}; }
-static void id_function(sample *s) { s->g->function.data[0].region = 9999; }
-static void id_role(sample *s) { NODE(s->sum_node)->role = 77; }
+static void id_type(sample *s) {
+    VALUE(s->sum)->type = 9999;
+}
+static void id_value(sample *s) {
+    OPERAND(s->sum_node, 0)->value = 9999;
+}
+static void id_name(sample *s) {
+    NODE(s->sum_node)->name = 9999;
+}
+static void id_location(sample *s) {
+    NODE(s->sum_node)->location = 9999;
+}
+static void id_range(sample *s) {
+    NODE(s->sum_node)->outputs = UINT32_MAX - 1;
+}
+static void id_region(sample *s) {
+    s->g->region_list.data[NODE(s->open_node)->regions] = 9999;
+}
+static void id_control(sample *s) {
+    s->g->control_list.data[NODE(s->effect_node)->control] = 9999;
+}
+static void id_dim(sample *s) {
+    s->g->dim_list.data[s->g->type.data[VALUE(s->x)->type].dims] = (tn_dim){9999};
+}
+static void id_function(sample *s) {
+    s->g->function.data[0].region = 9999;
+}
+static void id_role(sample *s) {
+    NODE(s->sum_node)->role = 77;
+}
 
-static void list_previous(sample *s) { NODE(s->size_node)->previous = s->sum_node.id; }
-static void list_cycle(sample *s) { NODE(s->size_node)->next = s->sum_node.id; }
-static void list_region(sample *s) { NODE(s->size_node)->region = s->open_region.id; }
-static void list_last(sample *s) { REGION(tn_graph_region(s->g))->last = s->sum_node.id; }
-static void list_order(sample *s) { NODE(s->sized_node)->order = NODE(s->sum_node)->order; }
+static void list_previous(sample *s) {
+    NODE(s->size_node)->previous = s->sum_node.id;
+}
+static void list_cycle(sample *s) {
+    NODE(s->size_node)->next = s->sum_node.id;
+}
+static void list_region(sample *s) {
+    NODE(s->size_node)->region = s->open_region.id;
+}
+static void list_last(sample *s) {
+    REGION(tn_graph_region(s->g))->last = s->sum_node.id;
+}
+static void list_order(sample *s) {
+    NODE(s->sized_node)->order = NODE(s->sum_node)->order;
+}
 static void list_lost(sample *s) {
     NODE((tn_node){NODE(s->tuned_node)->previous})->next = NODE(s->tuned_node)->next;
     NODE((tn_node){NODE(s->tuned_node)->next})->previous = NODE(s->tuned_node)->previous;
 }
 
-static void region_dead(sample *s) { REGION(s->open_region)->alive = false; }
-static void region_owner(sample *s) { REGION(s->open_region)->owner = s->sum_node.id; }
+static void region_dead(sample *s) {
+    REGION(s->open_region)->alive = false;
+}
+static void region_owner(sample *s) {
+    REGION(s->open_region)->owner = s->sum_node.id;
+}
 static void region_twice(sample *s) {
     s->g->region_list.data[NODE(s->block_node)->regions] = s->open_region.id;
     REGION(s->block_region)->alive = false;
 }
-static void region_orphan(sample *s) { assert_int_not_equal(tn_region_create(s->g).id, 0); }
-static void region_main_owned(sample *s) { REGION(tn_graph_region(s->g))->owner = s->open_node.id; }
+static void region_orphan(sample *s) {
+    assert_int_not_equal(tn_region_create(s->g).id, 0);
+}
+static void region_main_owned(sample *s) {
+    REGION(tn_graph_region(s->g))->owner = s->open_node.id;
+}
 
 static void return_missing(sample *s) {
     uint32_t last = REGION(s->open_region)->last, before = NODE((tn_node){last})->previous;
@@ -169,44 +207,78 @@ static void arity_inputs(sample *s) {
     rewire(s, s->sum_node, 1, 0);
     NODE(s->sum_node)->input_count = 1;
 }
-static void arity_absent(sample *s) { rewire(s, s->sum_node, 1, 0); }
-static void arity_op(sample *s) { NODE(s->open_node)->op = toy_op("effect"); }
-static void arity_outputs(sample *s) { NODE(s->size_node)->op = toy_op("effect"); /* now has an output too many */ }
+static void arity_absent(sample *s) {
+    rewire(s, s->sum_node, 1, 0);
+}
+static void arity_op(sample *s) {
+    NODE(s->open_node)->op = toy_op("effect");
+}
+static void arity_outputs(sample *s) {
+    NODE(s->size_node)->op = toy_op("effect"); /* now has an output too many */
+}
 
-static tn_attr *attr_of(sample *s, tn_node node, uint32_t i) { return &NODE(node)->attrs[i]; }
+static tn_attr *attr_of(sample *s, tn_node node, uint32_t i) {
+    return &NODE(node)->attrs[i];
+}
 static void attr_unknown(sample *s) {
     attr_of(s, s->tuned_node, 1)->key = "depth";
     attr_of(s, s->tuned_node, 1)->name = tn_strings_add(&s->g->strings, "depth", 5);
 }
-static void attr_kind(sample *s) { attr_of(s, s->tuned_node, 0)->kind = TN_ATTR_FLOAT; }
+static void attr_kind(sample *s) {
+    attr_of(s, s->tuned_node, 0)->kind = TN_ATTR_FLOAT;
+}
 static void attr_missing(sample *s) {
     NODE(s->tuned_node)->attrs++;
     NODE(s->tuned_node)->attr_count--;
 }
-static void attr_allowed(sample *s) { attr_of(s, s->tuned_node, 1)->as.s = (tn_string){"ten", 3}; }
-static void attr_twice(sample *s) { *attr_of(s, s->tuned_node, 1) = *attr_of(s, s->tuned_node, 0); }
-static void attr_function(sample *s) { attr_of(s, s->call_node, 0)->as.i = 7; }
+static void attr_allowed(sample *s) {
+    attr_of(s, s->tuned_node, 1)->as.s = (tn_string){"ten", 3};
+}
+static void attr_twice(sample *s) {
+    *attr_of(s, s->tuned_node, 1) = *attr_of(s, s->tuned_node, 0);
+}
+static void attr_function(sample *s) {
+    attr_of(s, s->call_node, 0)->as.i = 7;
+}
 static void attr_dim(sample *s) {
     static const tn_dim wrong = {9999};
     attr_of(s, s->sized_node, 0)->as.dims = &wrong;
 }
-static void attr_required_constant(sample *s) { NODE(s->constant_node)->attr_count = 0; }
+static void attr_required_constant(sample *s) {
+    NODE(s->constant_node)->attr_count = 0;
+}
 
-static void value_producer(sample *s) { VALUE(s->sum)->producer = s->size_node.id; }
-static void value_index(sample *s) { VALUE(s->sum)->index = 1; }
-static void value_dead(sample *s) { VALUE(s->called)->alive = false; }
-static void value_arg(sample *s) { VALUE(s->x)->region = s->open_region.id; }
-static void value_lost(sample *s) { REGION(tn_graph_region(s->g))->args.len = 1; }
+static void value_producer(sample *s) {
+    VALUE(s->sum)->producer = s->size_node.id;
+}
+static void value_index(sample *s) {
+    VALUE(s->sum)->index = 1;
+}
+static void value_dead(sample *s) {
+    VALUE(s->called)->alive = false;
+}
+static void value_arg(sample *s) {
+    VALUE(s->x)->region = s->open_region.id;
+}
+static void value_lost(sample *s) {
+    REGION(tn_graph_region(s->g))->args.len = 1;
+}
 
-static void use_count(sample *s) { VALUE(s->sum)->use_count++; }
+static void use_count(sample *s) {
+    VALUE(s->sum)->use_count++;
+}
 static void use_first(sample *s) {
     tn_value_rec *v = VALUE(s->sum);
     v->first_use = s->g->operand.data[v->first_use].next;
     s->g->operand.data[v->first_use].previous = 0;
     v->use_count--;
 }
-static void use_value(sample *s) { OPERAND(s->size_node, 0)->value = s->x.id; }
-static void use_node(sample *s) { OPERAND(s->size_node, 0)->node = s->sum_node.id; }
+static void use_value(sample *s) {
+    OPERAND(s->size_node, 0)->value = s->x.id;
+}
+static void use_node(sample *s) {
+    OPERAND(s->size_node, 0)->node = s->sum_node.id;
+}
 static void use_cycle(sample *s) {
     uint32_t first = VALUE(s->sum)->first_use;
     s->g->operand.data[s->g->operand.data[first].next].next = first;
@@ -218,23 +290,43 @@ static void dead_input(sample *s) {
     rewire(s, s->tuned_node, 0, v.id);
 }
 
-static void order_later(sample *s) { rewire(s, s->sum_node, 0, s->called.id); }
-static void order_self(sample *s) { rewire(s, s->sum_node, 0, s->sum.id); }
-static void order_inner(sample *s) { rewire(s, s->effect_node, 0, s->inner.id); }
-static void order_function_value(sample *s) { rewire(s, s->sum_node, 0, s->arg.id); }
+static void order_later(sample *s) {
+    rewire(s, s->sum_node, 0, s->called.id);
+}
+static void order_self(sample *s) {
+    rewire(s, s->sum_node, 0, s->sum.id);
+}
+static void order_inner(sample *s) {
+    rewire(s, s->effect_node, 0, s->inner.id);
+}
+static void order_function_value(sample *s) {
+    rewire(s, s->sum_node, 0, s->arg.id);
+}
 
-static void closed_block(sample *s) { rewire(s, (tn_node){REGION(s->block_region)->first}, 0, s->x.id); }
-static void closed_function(sample *s) { rewire(s, s->function_call, 0, s->x.id); }
+static void closed_block(sample *s) {
+    rewire(s, (tn_node){REGION(s->block_region)->first}, 0, s->x.id);
+}
+static void closed_function(sample *s) {
+    rewire(s, s->function_call, 0, s->x.id);
+}
 
-static void function_name(sample *s) { s->g->function.data[0].name = 0; }
-static void function_names(sample *s) { s->g->function.data[0].name = s->g->function.data[1].name; }
-static void function_cycle(sample *s) { attr_of(s, s->function_call, 0)->as.i = 1; }
+static void function_name(sample *s) {
+    s->g->function.data[0].name = 0;
+}
+static void function_names(sample *s) {
+    s->g->function.data[0].name = s->g->function.data[1].name;
+}
+static void function_cycle(sample *s) {
+    attr_of(s, s->function_call, 0)->as.i = 1;
+}
 
 static void type_dtype(sample *s) {
     tn_dim n = tn_dim_symbol(s->g, "N");
     VALUE(s->sum)->type = tn_type_tensor(s->g, TN_I8, 1, &n).id;
 }
-static void type_rank(sample *s) { VALUE(s->called)->type = tn_type_tensor(s->g, TN_F32, 0, NULL).id; }
+static void type_rank(sample *s) {
+    VALUE(s->called)->type = tn_type_tensor(s->g, TN_F32, 0, NULL).id;
+}
 static void type_refused(sample *s) {
     static const tn_dim dims[TN_MAX_RANK + 1];
     tn_dim *many = test_malloc(sizeof dims);
@@ -262,21 +354,37 @@ static void symbol_inner(sample *s) {
     VALUE(s->called)->type = tn_type_tensor(s->g, TN_F32, 1, &twice).id;
 }
 
-static void name_empty(sample *s) { VALUE(s->x)->name = 0; }
-static void name_twice(sample *s) { VALUE(s->x)->name = VALUE(s->y)->name; }
-static void name_output(sample *s) { s->g->output_name.data[1] = s->g->output_name.data[0]; }
-static void name_output_empty(sample *s) { s->g->output_name.data[1] = 0; }
-static void name_count(sample *s) { s->g->output_name.len--; }
+static void name_empty(sample *s) {
+    VALUE(s->x)->name = 0;
+}
+static void name_twice(sample *s) {
+    VALUE(s->x)->name = VALUE(s->y)->name;
+}
+static void name_output(sample *s) {
+    s->g->output_name.data[1] = s->g->output_name.data[0];
+}
+static void name_output_empty(sample *s) {
+    s->g->output_name.data[1] = 0;
+}
+static void name_count(sample *s) {
+    s->g->output_name.len--;
+}
 
 static void control_dead(sample *s) {
     tn_node node = toy_node(s->g, "size", 1, &s->x, 1, NULL, 0, NULL);
     assert_int_equal(tn_node_remove(s->g, node), TN_OK);
     s->g->control_list.data[NODE(s->effect_node)->control] = node.id;
 }
-static void control_later(sample *s) { s->g->control_list.data[NODE(s->effect_node)->control] = s->effect_node.id; }
-static void control_inner(sample *s) { s->g->control_list.data[NODE(s->effect_node)->control] = REGION(s->open_region)->first; }
+static void control_later(sample *s) {
+    s->g->control_list.data[NODE(s->effect_node)->control] = s->effect_node.id;
+}
+static void control_inner(sample *s) {
+    s->g->control_list.data[NODE(s->effect_node)->control] = REGION(s->open_region)->first;
+}
 
-static void constant_bare(sample *s) { NODE(s->loose_node)->attr_count = 0; }
+static void constant_bare(sample *s) {
+    NODE(s->loose_node)->attr_count = 0;
+}
 
 static void set_default(sample *s, tn_dtype dtype, int rank) {
     int64_t dims[] = {2, 2};
@@ -284,8 +392,12 @@ static void set_default(sample *s, tn_dtype dtype, int rank) {
     assert_int_equal(tn_graph_set_input_default(s->g, s->x, t), TN_OK);
     tn_tensor_destroy(t);
 }
-static void default_dtype(sample *s) { set_default(s, TN_I8, 1); }
-static void default_rank(sample *s) { set_default(s, TN_F32, 2); }
+static void default_dtype(sample *s) {
+    set_default(s, TN_I8, 1);
+}
+static void default_rank(sample *s) {
+    set_default(s, TN_F32, 2);
+}
 static void default_value(sample *s) {
     set_default(s, TN_F32, 1);
     s->g->input_default.data[0].value = s->sum.id;
@@ -298,26 +410,81 @@ static const struct {
     const char *name;
     void (*spoil)(sample *s);
 } cases[] = {
-    CASE(1, id_type), CASE(1, id_value), CASE(1, id_name), CASE(1, id_location), CASE(1, id_range), CASE(1, id_region),
-    CASE(1, id_control), CASE(1, id_dim), CASE(1, id_function), CASE(1, id_role),
-    CASE(2, list_previous), CASE(2, list_cycle), CASE(2, list_region), CASE(2, list_last), CASE(2, list_order), CASE(2, list_lost),
-    CASE(3, region_dead), CASE(3, region_owner), CASE(3, region_twice), CASE(3, region_orphan), CASE(3, region_main_owned),
-    CASE(4, return_missing), CASE(4, return_none), CASE(4, return_early),
-    CASE(5, arity_inputs), CASE(5, arity_absent), CASE(5, arity_op), CASE(5, arity_outputs),
-    CASE(6, attr_unknown), CASE(6, attr_kind), CASE(6, attr_missing), CASE(6, attr_allowed), CASE(6, attr_twice), CASE(6, attr_function),
-    CASE(6, attr_dim), CASE(6, attr_required_constant),
-    CASE(7, value_producer), CASE(7, value_index), CASE(7, value_dead), CASE(7, value_arg), CASE(7, value_lost),
-    CASE(8, use_count), CASE(8, use_first), CASE(8, use_value), CASE(8, use_node), CASE(8, use_cycle),
+    CASE(1, id_type),
+    CASE(1, id_value),
+    CASE(1, id_name),
+    CASE(1, id_location),
+    CASE(1, id_range),
+    CASE(1, id_region),
+    CASE(1, id_control),
+    CASE(1, id_dim),
+    CASE(1, id_function),
+    CASE(1, id_role),
+    CASE(2, list_previous),
+    CASE(2, list_cycle),
+    CASE(2, list_region),
+    CASE(2, list_last),
+    CASE(2, list_order),
+    CASE(2, list_lost),
+    CASE(3, region_dead),
+    CASE(3, region_owner),
+    CASE(3, region_twice),
+    CASE(3, region_orphan),
+    CASE(3, region_main_owned),
+    CASE(4, return_missing),
+    CASE(4, return_none),
+    CASE(4, return_early),
+    CASE(5, arity_inputs),
+    CASE(5, arity_absent),
+    CASE(5, arity_op),
+    CASE(5, arity_outputs),
+    CASE(6, attr_unknown),
+    CASE(6, attr_kind),
+    CASE(6, attr_missing),
+    CASE(6, attr_allowed),
+    CASE(6, attr_twice),
+    CASE(6, attr_function),
+    CASE(6, attr_dim),
+    CASE(6, attr_required_constant),
+    CASE(7, value_producer),
+    CASE(7, value_index),
+    CASE(7, value_dead),
+    CASE(7, value_arg),
+    CASE(7, value_lost),
+    CASE(8, use_count),
+    CASE(8, use_first),
+    CASE(8, use_value),
+    CASE(8, use_node),
+    CASE(8, use_cycle),
     CASE(9, dead_input),
-    CASE(10, order_later), CASE(10, order_self), CASE(10, order_inner), CASE(10, order_function_value),
-    CASE(11, closed_block), CASE(11, closed_function),
-    CASE(12, function_name), CASE(12, function_names), CASE(12, function_cycle),
-    CASE(13, type_dtype), CASE(13, type_rank), CASE(13, type_refused),
-    CASE(14, symbol_attr), CASE(14, symbol_output), CASE(14, symbol_before), CASE(14, symbol_inner),
-    CASE(15, name_empty), CASE(15, name_twice), CASE(15, name_output), CASE(15, name_output_empty), CASE(15, name_count),
-    CASE(16, control_dead), CASE(16, control_later), CASE(16, control_inner),
+    CASE(10, order_later),
+    CASE(10, order_self),
+    CASE(10, order_inner),
+    CASE(10, order_function_value),
+    CASE(11, closed_block),
+    CASE(11, closed_function),
+    CASE(12, function_name),
+    CASE(12, function_names),
+    CASE(12, function_cycle),
+    CASE(13, type_dtype),
+    CASE(13, type_rank),
+    CASE(13, type_refused),
+    CASE(14, symbol_attr),
+    CASE(14, symbol_output),
+    CASE(14, symbol_before),
+    CASE(14, symbol_inner),
+    CASE(15, name_empty),
+    CASE(15, name_twice),
+    CASE(15, name_output),
+    CASE(15, name_output_empty),
+    CASE(15, name_count),
+    CASE(16, control_dead),
+    CASE(16, control_later),
+    CASE(16, control_inner),
     CASE(17, constant_bare),
-    CASE(18, default_dtype), CASE(18, default_rank), CASE(18, default_value),
+    CASE(18, default_dtype),
+    CASE(18, default_rank),
+    CASE(18, default_value),
 };
 
 static void each_rule(void **state) {
@@ -331,7 +498,8 @@ static void each_rule(void **state) {
         tn_error_clear();
         tn_status status = tn_graph_verify(s.g);
         if (status != TN_ERR_MODEL || strncmp(tn_error_what(), expected, strlen(expected)) != 0) {
-            print_error("%s: expected %s, got %s: %s\n", cases[i].name, expected, tn_status_name(status), tn_error_message());
+            print_error("%s: expected %s, got %s: %s\n", cases[i].name, expected, tn_status_name(status),
+                        tn_error_message());
             wrong++;
         }
         tn_graph_destroy(s.g);

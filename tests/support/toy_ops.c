@@ -50,18 +50,35 @@ static const tn_attr_spec tuned_spec[] = {{.name = "level", .kind = TN_ATTR_INT,
                                           {.name = "scale", .kind = TN_ATTR_FLOAT, .f = 1},
                                           {0}};
 
-#define ANY                                                                                                                     \
-    .dialect = TN_DIALECT_CUSTOM, .max_inputs = -1, .max_outputs = -1, .regions = -1, .traits = TN_OPTIONAL_INPUTS | TN_CONTROL
+#define ANY                                                                           \
+    .dialect = TN_DIALECT_CUSTOM, .max_inputs = -1, .max_outputs = -1, .regions = -1, \
+    .traits = TN_OPTIONAL_INPUTS | TN_CONTROL
 static const tn_op rows[] = {
     {.name = "any", ANY},
     {.name = "odd name!", ANY},
     {.name = "region", ANY},
     {.name = "pair", .min_inputs = 2, .max_inputs = 2, .min_outputs = 1, .max_outputs = 1, .infer = infer_first},
-    {.name = "const", .min_outputs = 1, .max_outputs = 1, .traits = TN_CONSTANT, .attrs = value_spec, .infer = infer_value},
-    {.name = "loose", .min_outputs = 1, .max_outputs = 1, .traits = TN_CONSTANT, .attrs = loose_spec, .infer = infer_value},
+    {.name = "const",
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .traits = TN_CONSTANT,
+     .attrs = value_spec,
+     .infer = infer_value},
+    {.name = "loose",
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .traits = TN_CONSTANT,
+     .attrs = loose_spec,
+     .infer = infer_value},
     {.name = "size", .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = 1, .infer = infer_size},
     {.name = "shaped", .min_outputs = 1, .max_outputs = 1, .attrs = shape_spec, .infer = infer_shaped},
-    {.name = "tuned", .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = 1, .attrs = tuned_spec, .infer = infer_first},
+    {.name = "tuned",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .attrs = tuned_spec,
+     .infer = infer_first},
     {.name = "block", .regions = 1},
     {.name = "open", .regions = 1, .traits = TN_CONTROL},
     {.name = "call", .max_inputs = -1, .max_outputs = -1, .traits = TN_CALL, .attrs = call_spec, .infer = infer_call},
@@ -89,9 +106,14 @@ const tn_op *toy_op(const char *name) {
     abort();
 }
 
-tn_node toy_node(tn_graph *graph, const char *op, uint32_t inputs, const tn_value *input, uint32_t outputs, const tn_type *types,
-                 uint32_t attrs, const tn_attr *attr) {
-    tn_node_desc desc = {.op = toy_op(op), .input_count = inputs, .inputs = input, .output_count = outputs, .attr_count = attrs, .attrs = attr};
+tn_node toy_node(tn_graph *graph, const char *op, uint32_t inputs, const tn_value *input, uint32_t outputs,
+                 const tn_type *types, uint32_t attrs, const tn_attr *attr) {
+    tn_node_desc desc = {.op = toy_op(op),
+                         .input_count = inputs,
+                         .inputs = input,
+                         .output_count = outputs,
+                         .attr_count = attrs,
+                         .attrs = attr};
     tn_node node = tn_graph_add_node_typed(graph, &desc, types);
     if (!node.id)
         abort();

@@ -14,8 +14,8 @@ const tn_op_table *toy_ops_before(const tn_op_table *next); /* one `next` per pr
 const tn_op *toy_op(const char *name);
 
 /* Builds a node; inputs and outputs as given; checks that it was made. */
-tn_node toy_node(tn_graph *graph, const char *op, uint32_t inputs, const tn_value *input, uint32_t outputs, const tn_type *types,
-                 uint32_t attrs, const tn_attr *attr);
+tn_node toy_node(tn_graph *graph, const char *op, uint32_t inputs, const tn_value *input, uint32_t outputs,
+                 const tn_type *types, uint32_t attrs, const tn_attr *attr);
 tn_value toy_input(tn_graph *graph, const char *name, tn_dtype dtype, int rank, const tn_dim *dims);
 
 #endif
