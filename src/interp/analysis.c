@@ -123,7 +123,8 @@ static tn_status visit_region(tn_interp_plan *p, tn_region region, tn_region roo
                 continue;
             p->last[value.id] = lift(g, node, value).id;
             if (!p->last[value.id]) {
-                tn_fail(TN_ERR_MODEL, "input %" PRIu32 " of %s is a value that it cannot see", i, tn_node_op_name(g, node));
+                tn_fail(TN_ERR_MODEL, "input %" PRIu32 " of %s is a value that it cannot see", i,
+                        tn_node_op_name(g, node));
                 tn_fail_at_node(g, node);
                 return TN_ERR_MODEL;
             }
@@ -162,8 +163,8 @@ static void list_frees(tn_interp_plan *p) {
 
 /* --- the whole ------------------------------------------------------------------------------------------------------------------------ */
 
-static tn_status make(tn_interp_plan *p, marking *m, uint8_t *fed, uint32_t n_fed, const tn_value *fed_values, bool whole,
-                      tn_node only, uint32_t n_out, const tn_value *out) {
+static tn_status make(tn_interp_plan *p, marking *m, uint8_t *fed, uint32_t n_fed, const tn_value *fed_values,
+                      bool whole, tn_node only, uint32_t n_out, const tn_value *out) {
     const tn_graph *g = p->graph;
     tn_region main = {g->main_region};
     for (uint32_t i = 0; i < n_fed; i++) {
@@ -194,8 +195,9 @@ static tn_status make(tn_interp_plan *p, marking *m, uint8_t *fed, uint32_t n_fe
     return TN_OK;
 }
 
-tn_status tn_interp_plan_make(tn_interp_plan *p, const tn_graph *g, tn_heap *heap, uint32_t n_fed, const tn_value *fed_values,
-                              bool whole, tn_node only, uint32_t n_out, const tn_value *out) {
+tn_status tn_interp_plan_make(tn_interp_plan *p, const tn_graph *g, tn_heap *heap, uint32_t n_fed,
+                              const tn_value *fed_values, bool whole, tn_node only, uint32_t n_out,
+                              const tn_value *out) {
     *p = (tn_interp_plan){.graph = g, .heap = heap};
     uint32_t nodes = g->node.len, values = g->value.len, regions = g->region.len;
     p->needed = tn_alloc(heap, nodes);
@@ -209,8 +211,8 @@ tn_status tn_interp_plan_make(tn_interp_plan *p, const tn_graph *g, tn_heap *hea
     uint8_t *fed = tn_alloc(heap, values);
     marking m = {.plan = p, .fed = fed, .effects = tn_alloc(heap, regions)};
     tn_status status = TN_OK;
-    if (!p->needed || !p->pinned || !p->slot || !p->last || !p->free_first || !p->frees || !p->slots || !p->definition || !fed ||
-        !m.effects)
+    if (!p->needed || !p->pinned || !p->slot || !p->last || !p->free_first || !p->frees || !p->slots ||
+        !p->definition || !fed || !m.effects)
         status = tn_error_status();
     if (status == TN_OK)
         status = make(p, &m, fed, n_fed, fed_values, whole, only, n_out, out);

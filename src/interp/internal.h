@@ -16,13 +16,14 @@ typedef struct tn_interp_plan {
     uint32_t *free_first; /* by node: its range in frees; one entry more */
     uint32_t *frees;      /* values */
     uint32_t *slots;      /* by region that is the main one or a function's: places of its scope */
-    uint32_t *definition; /* by node, of composites: index of its definition in the runner from 1; 0: not looked up yet */
+    uint32_t
+        *definition; /* by node, of composites: index of its definition in the runner from 1; 0: not looked up yet */
 } tn_interp_plan;
 
 /* `whole`: the main region is run to its return, as a function is; else for `out` (values of the main region). `only`, if not null,
    is the one node of the main region that is run. */
-tn_status tn_interp_plan_make(tn_interp_plan *plan, const tn_graph *graph, tn_heap *heap, uint32_t n_fed, const tn_value *fed,
-                              bool whole, tn_node only, uint32_t n_out, const tn_value *out);
+tn_status tn_interp_plan_make(tn_interp_plan *plan, const tn_graph *graph, tn_heap *heap, uint32_t n_fed,
+                              const tn_value *fed, bool whole, tn_node only, uint32_t n_out, const tn_value *out);
 void tn_interp_plan_free(tn_interp_plan *plan);
 /* The region that a value belongs to. */
 tn_region tn_interp_home(const tn_graph *graph, tn_value value);
@@ -43,11 +44,19 @@ void tn_interp_scope_free(tn_interp_scope *scope);
 void tn_interp_scope_undo(tn_interp_scope *scope, uint32_t mark);
 
 /* How an object is not of a value's type. */
-typedef enum tn_interp_misfit { TN_FITS, TN_MISFIT_KIND, TN_MISFIT_DTYPE, TN_MISFIT_RANK, TN_MISFIT_DIM, TN_MISFIT_CONTENTS, TN_MISFIT_FAILED } tn_interp_misfit;
+typedef enum tn_interp_misfit {
+    TN_FITS,
+    TN_MISFIT_KIND,
+    TN_MISFIT_DTYPE,
+    TN_MISFIT_RANK,
+    TN_MISFIT_DIM,
+    TN_MISFIT_CONTENTS,
+    TN_MISFIT_FAILED
+} tn_interp_misfit;
 typedef struct tn_interp_mismatch {
     tn_interp_misfit what;
-    int axis;        /* or element */
-    int64_t actual;  /* dimension or element */
+    int axis;       /* or element */
+    int64_t actual; /* dimension or element */
     int64_t expected;
     bool has_expected;
     tn_dim dim;
@@ -55,8 +64,8 @@ typedef struct tn_interp_mismatch {
 /* Compares an object with a value's type and known contents, and binds symbols. FAILED: out of memory. */
 tn_interp_mismatch tn_interp_fit(tn_interp_scope *scope, tn_value value, const tn_object *object);
 /* Fails: "WHO 'x': dimension 1 is 5, expected 4", with the expected type and the object as hint. */
-tn_status tn_interp_fail_fit(const tn_interp_scope *scope, tn_status status, const char *who, tn_value value, const tn_object *object,
-                             const tn_interp_mismatch *mismatch);
+tn_status tn_interp_fail_fit(const tn_interp_scope *scope, tn_status status, const char *who, tn_value value,
+                             const tn_object *object, const tn_interp_mismatch *mismatch);
 /* "'conv1'", or "%12" for a value without a name. Returns text. */
 const char *tn_interp_label(const tn_graph *graph, tn_value value, char *text, size_t size);
 

@@ -9,16 +9,18 @@
 /* --- what is fed and fetched ------------------------------------------------------------------------------------------------------ */
 
 /* Values of the main region, each fed once. */
-static tn_status check_values(const tn_graph *g, tn_heap *heap, uint32_t n_in, const tn_value *in_values, tn_object *const *in,
-                              uint32_t n_out, const tn_value *out_values) {
+static tn_status check_values(const tn_graph *g, tn_heap *heap, uint32_t n_in, const tn_value *in_values,
+                              tn_object *const *in, uint32_t n_out, const tn_value *out_values) {
     char label[200];
     for (uint32_t i = 0; i < n_in + n_out; i++) {
         tn_value v = i < n_in ? in_values[i] : out_values[i - n_in];
         const char *what = i < n_in ? "fed" : "asked for";
         if (!tn_value_is_alive(g, v))
-            return tn_fail(TN_ERR_USAGE, "a value is %s that is null, dead or of another graph (%%%" PRIu32 ")", what, v.id);
+            return tn_fail(TN_ERR_USAGE, "a value is %s that is null, dead or of another graph (%%%" PRIu32 ")", what,
+                           v.id);
         if (tn_interp_home(g, v).id != g->main_region)
-            return tn_fail(TN_ERR_USAGE, "value %s is %s, but it lies inside a body", tn_interp_label(g, v, label, sizeof label), what);
+            return tn_fail(TN_ERR_USAGE, "value %s is %s, but it lies inside a body",
+                           tn_interp_label(g, v, label, sizeof label), what);
         if (i < n_in && !in[i])
             return tn_fail(TN_ERR_INPUT, "input %s is NULL", tn_interp_label(g, v, label, sizeof label));
     }
@@ -28,7 +30,8 @@ static tn_status check_values(const tn_graph *g, tn_heap *heap, uint32_t n_in, c
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < n_in && status == TN_OK; i++) {
         if (seen[in_values[i].id]++)
-            status = tn_fail(TN_ERR_USAGE, "input %s is given twice", tn_interp_label(g, in_values[i], label, sizeof label));
+            status =
+                tn_fail(TN_ERR_USAGE, "input %s is given twice", tn_interp_label(g, in_values[i], label, sizeof label));
     }
     tn_free(heap, seen);
     return status;
@@ -39,7 +42,8 @@ static tn_status fail_missing(const tn_graph *g, tn_value input) {
     tn_fail(TN_ERR_INPUT, "no data for input %s", tn_interp_label(g, input, text, sizeof text));
     for (uint32_t i = 0; i < tn_graph_input_count(g); i++) {
         tn_value v = tn_graph_input(g, i);
-        tn_fail_where("input '%s' %s%s", tn_value_name(g, v), tn_type_describe(g, tn_value_type(g, v), text, sizeof text),
+        tn_fail_where("input '%s' %s%s", tn_value_name(g, v),
+                      tn_type_describe(g, tn_value_type(g, v), text, sizeof text),
                       tn_graph_input_default(g, v) ? " (has a default)" : "");
     }
     tn_fail_hint("feed every input that is needed");
@@ -98,7 +102,8 @@ static tn_object *own(owning o, tn_object *object);
 static tn_tensor *own_tensor(owning o, tn_tensor *t) {
     tn_heap *heap = o.heap;
     tn_storage *storage = t->storage;
-    if (o.sole && t->contiguous && t->object.heap == heap && storage && atomic_load(&storage->refs) == 1 && !storage->mapping)
+    if (o.sole && t->contiguous && t->object.heap == heap && storage && atomic_load(&storage->refs) == 1 &&
+        !storage->mapping)
         return tn_tensor_retain(t);
     tn_tensor *copy = tn_tensor_create_in(heap, (tn_dtype)t->dtype, t->rank, t->dims);
     if (copy && tn_tensor_assign(copy, t) != TN_OK) {
@@ -137,8 +142,7 @@ static tn_object *own(owning o, tn_object *object) {
         tn_tensor *t = own_tensor(o, (tn_tensor *)object);
         return t ? tn_tensor_object(t) : NULL;
     }
-    case TN_KIND_SEQUENCE:
-        return own_sequence(o, object);
+    case TN_KIND_SEQUENCE: return own_sequence(o, object);
     case TN_KIND_OPTIONAL:
         part = tn_optional_get(object);
         more = part ? own(o, part) : NULL;
@@ -163,14 +167,16 @@ static tn_status take_results(tn_interp_scope *s, uint32_t n_out, const tn_value
         char label[200];
         tn_object *object = s->value[s->plan->slot[out_values[i].id]];
         if (!object)
-            return tn_fail(TN_ERR_INTERNAL, "value %s was not computed", tn_interp_label(s->plan->graph, out_values[i], label, sizeof label));
+            return tn_fail(TN_ERR_INTERNAL, "value %s was not computed",
+                           tn_interp_label(s->plan->graph, out_values[i], label, sizeof label));
         out[i] = tn_object_retain(object);
     }
     return TN_OK;
 }
 
-static tn_status run(tn_interp_runner *r, tn_interp_plan *plan, const tn_dim_env *env, uint32_t n_in, const tn_value *in_values, tn_object *const *in,
-                     uint32_t n_out, const tn_value *out_values, tn_object **out) {
+static tn_status run(tn_interp_runner *r, tn_interp_plan *plan, const tn_dim_env *env, uint32_t n_in,
+                     const tn_value *in_values, tn_object *const *in, uint32_t n_out, const tn_value *out_values,
+                     tn_object **out) {
     tn_interp_scope scope;
     tn_region main = tn_graph_region(plan->graph);
     TN_TRY(tn_interp_scope_init(&scope, plan, main));
@@ -190,8 +196,9 @@ static tn_status run(tn_interp_runner *r, tn_interp_plan *plan, const tn_dim_env
     return status;
 }
 
-static tn_status run_for(const tn_graph *g, const tn_interp_options *options, tn_node only, const tn_dim_env *env, uint32_t n_in,
-                         const tn_value *in_values, tn_object *const *in, uint32_t n_out, const tn_value *out_values, tn_object **out) {
+static tn_status run_for(const tn_graph *g, const tn_interp_options *options, tn_node only, const tn_dim_env *env,
+                         uint32_t n_in, const tn_value *in_values, tn_object *const *in, uint32_t n_out,
+                         const tn_value *out_values, tn_object **out) {
     static const tn_interp_options none;
     for (uint32_t i = 0; out && i < n_out; i++)
         out[i] = NULL;

@@ -19,7 +19,8 @@ typedef struct tn_interp_options {
     /* Asked before every node and every trip; true ends the run with TN_ERR_CANCELLED. */
     bool (*cancelled)(void *ctx);
     void *cancel_ctx;
-    bool check_shapes;  /* states in messages that a false inferred shape was looked for; such a shape is an error either way */
+    bool
+        check_shapes; /* states in messages that a false inferred shape was looked for; such a shape is an error either way */
     size_t max_bytes;   /* of the heap's growth during the run; 0: no limit */
     uint64_t max_nodes; /* nodes and trips run; 0: no limit */
 } tn_interp_options;
@@ -28,13 +29,15 @@ typedef struct tn_interp_options {
    then replace what their producer gives. Inputs left out take their default; one that is needed and has none is TN_ERR_INPUT.
    Objects given are only read. out[i] receives a new reference (destroy it) that shares no memory with anything else, contiguous;
    all NULL on failure. `options` may be NULL. */
-tn_status tn_interp_run(const tn_graph *graph, const tn_interp_options *options, uint32_t n_in, const tn_value *in_values,
-                        tn_object *const *in, uint32_t n_out, const tn_value *out_values, tn_object **out);
+tn_status tn_interp_run(const tn_graph *graph, const tn_interp_options *options, uint32_t n_in,
+                        const tn_value *in_values, tn_object *const *in, uint32_t n_out, const tn_value *out_values,
+                        tn_object **out);
 
 /* Runs one node of the main region, from its inputs and the enclosing values that its regions read; out[i] is its output i, as above.
    Effects of other nodes of the main region do not happen. `env` (may be NULL): symbols bound already. For host instructions of
    compiled plans. */
-tn_status tn_interp_run_node(const tn_graph *graph, const tn_interp_options *options, tn_node node, const tn_dim_env *env,
-                             uint32_t n_in, const tn_value *in_values, tn_object *const *in, tn_object **out);
+tn_status tn_interp_run_node(const tn_graph *graph, const tn_interp_options *options, tn_node node,
+                             const tn_dim_env *env, uint32_t n_in, const tn_value *in_values, tn_object *const *in,
+                             tn_object **out);
 
 #endif

@@ -49,13 +49,15 @@ static void free_after(tn_interp_scope *s, tn_node node) {
 static tn_status body_args(tn_interp_scope *s, tn_region region, uint32_t n_args, tn_object *const *args) {
     const tn_graph *g = s->plan->graph;
     if (n_args != tn_region_arg_count(g, region))
-        return tn_fail(TN_ERR_INTERNAL, "a region of %" PRIu32 " arguments was run with %" PRIu32, tn_region_arg_count(g, region), n_args);
+        return tn_fail(TN_ERR_INTERNAL, "a region of %" PRIu32 " arguments was run with %" PRIu32,
+                       tn_region_arg_count(g, region), n_args);
     bool closed = !tn_region_owner(g, region).id;
     for (uint32_t i = 0; i < n_args; i++) {
         tn_value arg = tn_region_arg(g, region, i);
         tn_interp_mismatch m = tn_interp_fit(s, arg, args[i]);
         if (m.what != TN_FITS)
-            return tn_interp_fail_fit(s, closed ? TN_ERR_INPUT : TN_ERR_INTERNAL, closed ? "argument" : "loop value", arg, args[i], &m);
+            return tn_interp_fail_fit(s, closed ? TN_ERR_INPUT : TN_ERR_INTERNAL, closed ? "argument" : "loop value",
+                                      arg, args[i], &m);
         s->value[s->plan->slot[arg.id]] = tn_object_retain(args[i]);
     }
     return TN_OK;
@@ -64,7 +66,8 @@ static tn_status body_args(tn_interp_scope *s, tn_region region, uint32_t n_args
 static tn_status body_results(tn_interp_scope *s, tn_region region, uint32_t n_results, tn_object **results) {
     const tn_graph *g = s->plan->graph;
     if (n_results != tn_region_result_count(g, region))
-        return tn_fail(TN_ERR_INTERNAL, "a region of %" PRIu32 " results was asked for %" PRIu32, tn_region_result_count(g, region), n_results);
+        return tn_fail(TN_ERR_INTERNAL, "a region of %" PRIu32 " results was asked for %" PRIu32,
+                       tn_region_result_count(g, region), n_results);
     for (uint32_t i = 0; i < n_results; i++)
         if (!s->value[s->plan->slot[tn_region_result(g, region, i).id]])
             return tn_fail(TN_ERR_INTERNAL, "result %" PRIu32 " of a region was not computed", i);
@@ -78,8 +81,8 @@ static tn_status body_results(tn_interp_scope *s, tn_region region, uint32_t n_r
 
 /* Runs a region once in a scope. What its symbols were bound to is forgotten afterwards. On failure the scope may hold values of the
    region: it is given up by whoever made it. */
-static tn_status run_body(tn_interp_runner *r, tn_interp_scope *s, tn_region region, uint32_t n_args, tn_object *const *args,
-                          uint32_t n_results, tn_object **results) {
+static tn_status run_body(tn_interp_runner *r, tn_interp_scope *s, tn_region region, uint32_t n_args,
+                          tn_object *const *args, uint32_t n_results, tn_object **results) {
     if (r->depth >= MAX_DEPTH)
         return tn_fail(TN_ERR_LIMIT, "bodies and calls nested deeper than %d", MAX_DEPTH);
     TN_TRY(step(r));
@@ -96,8 +99,8 @@ static tn_status run_body(tn_interp_runner *r, tn_interp_scope *s, tn_region reg
 }
 
 /* Runs a closed region in a scope of its own. */
-static tn_status run_closed(tn_interp_runner *r, tn_interp_plan *plan, tn_region region, uint32_t n_args, tn_object *const *args,
-                            uint32_t n_results, tn_object **results) {
+static tn_status run_closed(tn_interp_runner *r, tn_interp_plan *plan, tn_region region, uint32_t n_args,
+                            tn_object *const *args, uint32_t n_results, tn_object **results) {
     tn_interp_scope scope;
     TN_TRY(tn_interp_scope_init(&scope, plan, region));
     tn_status status = run_body(r, &scope, region, n_args, args, n_results, results);
@@ -231,6 +234,8 @@ static tn_status evaluate(tn_interp_runner *r, tn_interp_scope *s, tn_eval *e, c
         tn_value value = tn_node_output(e->graph, e->node, i);
         if (!e->out[i])
             return tn_fail(TN_ERR_INTERNAL, "%s gave no output %" PRIu32, op->name, i);
+        if (s->value[s->plan->slot[value.id]]) /* fed: what the node gives is dropped */
+            continue;
         tn_interp_mismatch m = tn_interp_fit(s, value, e->out[i]);
         if (m.what != TN_FITS)
             return tn_interp_fail_fit(s, TN_ERR_INTERNAL,

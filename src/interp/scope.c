@@ -53,7 +53,8 @@ static int bind(tn_interp_scope *s, tn_dim dim, int64_t value) {
     return v.failed ? -1 : tn_dim_env_match(dims, &s->env, dim, value);
 }
 
-static bool misfits(tn_interp_scope *s, tn_interp_mismatch *m, tn_interp_misfit what, int axis, tn_dim dim, int64_t actual) {
+static bool misfits(tn_interp_scope *s, tn_interp_mismatch *m, tn_interp_misfit what, int axis, tn_dim dim,
+                    int64_t actual) {
     int fit = bind(s, dim, actual);
     if (fit == 0 || fit == 2)
         return false;
@@ -117,8 +118,8 @@ static const char *describe_object(const tn_object *object, char *text, size_t s
     return kinds[object->kind];
 }
 
-tn_status tn_interp_fail_fit(const tn_interp_scope *s, tn_status status, const char *who, tn_value value, const tn_object *object,
-                             const tn_interp_mismatch *m) {
+tn_status tn_interp_fail_fit(const tn_interp_scope *s, tn_status status, const char *who, tn_value value,
+                             const tn_object *object, const tn_interp_mismatch *m) {
     if (m->what == TN_MISFIT_FAILED)
         return tn_error_status();
     const tn_graph *g = s->plan->graph;
@@ -149,15 +150,15 @@ tn_status tn_interp_fail_fit(const tn_interp_scope *s, tn_status status, const c
         tn_fail(status, "%s %s: element %d is %" PRId64 ", expected %s", who, label, m->axis, m->actual, expected);
         break;
     case TN_MISFIT_DTYPE:
-        tn_fail(status, "%s %s: dtype is %s, expected %s", who, label, tn_dtype_name((tn_dtype)((const tn_tensor *)object)->dtype),
+        tn_fail(status, "%s %s: dtype is %s, expected %s", who, label,
+                tn_dtype_name((tn_dtype)((const tn_tensor *)object)->dtype),
                 tn_dtype_name(tn_type_dtype(g, tn_value_type(g, value))));
         break;
     case TN_MISFIT_RANK:
         tn_fail(status, "%s %s: rank is %d, expected %d", who, label, ((const tn_tensor *)object)->rank,
                 tn_type_rank(g, tn_value_type(g, value)));
         break;
-    default:
-        tn_fail(status, "%s %s is %s, expected %s", who, label, have, want);
+    default: tn_fail(status, "%s %s is %s, expected %s", who, label, have, want);
     }
     tn_fail_hint("expected %s, got %s", want, have);
     return status;

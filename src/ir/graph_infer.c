@@ -40,7 +40,9 @@ tn_dim tn_infer_fresh(tn_infer *c, uint32_t output, int axis, int64_t low, int64
     if (axis < tn_value_rank(g, v)) {
         tn_dim old = tn_value_dims(g, v)[axis];
         const tn_dim_expr *e = &g->dims.expr.data[old.id];
-        if (e->kind == TN_DIM_SYMBOL && g->dims.symbol.data[e->symbol].fresh)
+        /* its own symbol, not one that the size was equal to before */
+        if (e->kind == TN_DIM_SYMBOL && g->dims.symbol.data[e->symbol].fresh && e->symbol < g->symbol_value.len &&
+            g->symbol_value.data[e->symbol] == v.id)
             return old;
     }
     return tn_dim_fresh(g, low, high);

@@ -40,8 +40,8 @@ bool tn_build_ranked(tn_graph *g, const char *function, uint32_t count, const tn
         char text[200];
         if (tn_value_rank(g, values[i]) >= 0)
             continue;
-        tn_build_fail(g, TN_ERR_UNSUPPORTED, "%s needs operands of known rank, but operand %" PRIu32 " is %s", function, i,
-                      tn_value_describe(g, values[i], text, sizeof text));
+        tn_build_fail(g, TN_ERR_UNSUPPORTED, "%s needs operands of known rank, but operand %" PRIu32 " is %s", function,
+                      i, tn_value_describe(g, values[i], text, sizeof text));
         return false;
     }
     return true;
@@ -61,7 +61,8 @@ int tn_build_axis(tn_graph *g, const char *function, int64_t axis, int rank) {
     return -1;
 }
 
-int tn_build_axes(tn_graph *g, const char *function, uint32_t count, const int *axes, int rank, int64_t out[TN_MAX_RANK]) {
+int tn_build_axes(tn_graph *g, const char *function, uint32_t count, const int *axes, int rank,
+                  int64_t out[TN_MAX_RANK]) {
     bool chosen[TN_MAX_RANK] = {false};
     if (count && !axes) {
         tn_build_fail(g, TN_ERR_USAGE, "%s: %" PRIu32 " axes, but their list is NULL", function, count);
@@ -105,7 +106,8 @@ static bool never_broadcast(const tn_graph *g, tn_dim a, tn_dim b) {
     return low > 1 || high < 1;
 }
 
-bool tn_build_broadcast(tn_graph *g, const char *function, int *rank, tn_dim a[TN_MAX_RANK], int b_rank, const tn_dim *b) {
+bool tn_build_broadcast(tn_graph *g, const char *function, int *rank, tn_dim a[TN_MAX_RANK], int b_rank,
+                        const tn_dim *b) {
     int grow = b_rank - *rank;
     if (grow > 0) {
         memmove(a + grow, a, (size_t)*rank * sizeof *a);
@@ -122,8 +124,8 @@ bool tn_build_broadcast(tn_graph *g, const char *function, int *rank, tn_dim a[T
             tn_type s = tn_type_tensor(g, TN_DTYPE_NONE, *rank, a), t = tn_type_tensor(g, TN_DTYPE_NONE, b_rank, b);
             const char *left = tn_type_describe(g, s, p, sizeof p), *right = tn_type_describe(g, t, q, sizeof q);
             const char *left_dims = strchr(left, '['), *right_dims = strchr(right, '[');
-            tn_build_fail(g, TN_ERR_USAGE, "%s: shapes %s and %s do not broadcast together", function, left_dims ? left_dims : left,
-                          right_dims ? right_dims : right);
+            tn_build_fail(g, TN_ERR_USAGE, "%s: shapes %s and %s do not broadcast together", function,
+                          left_dims ? left_dims : left, right_dims ? right_dims : right);
             return false;
         }
         *x = tn_dim_broadcast(g, *x, b[i]);

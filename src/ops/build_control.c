@@ -4,8 +4,8 @@
 #include "ops/builder.h"
 
 /* Builds a region: arguments of `types` (named after the values on entry), `body`'s results returned. Null on failure. */
-static tn_region build_region(tn_graph *g, uint32_t args, const tn_type *types, const tn_value *named, tn_body *body, void *ctx,
-                              uint32_t count) {
+static tn_region build_region(tn_graph *g, uint32_t args, const tn_type *types, const tn_value *named, tn_body *body,
+                              void *ctx, uint32_t count) {
     const tn_region none = {0};
     tn_value *values = tn_alloc_array(g->heap, (size_t)args + count, sizeof *values);
     if (!values) {
@@ -35,8 +35,9 @@ static tn_region build_region(tn_graph *g, uint32_t args, const tn_type *types, 
 }
 
 /* Adds the node; its outputs, or null values, are the results. */
-static tn_status finish(tn_graph *g, const char *row, uint32_t inputs, const tn_value *input, uint32_t attrs, const tn_attr *attr,
-                        uint32_t regions, const tn_region *region, uint32_t count, tn_value *results) {
+static tn_status finish(tn_graph *g, const char *row, uint32_t inputs, const tn_value *input, uint32_t attrs,
+                        const tn_attr *attr, uint32_t regions, const tn_region *region, uint32_t count,
+                        tn_value *results) {
     for (uint32_t i = 0; i < count; i++)
         results[i] = TN_NULL_VALUE;
     for (uint32_t i = 0; i < regions; i++)
@@ -57,8 +58,8 @@ static tn_status finish(tn_graph *g, const char *row, uint32_t inputs, const tn_
     return TN_OK;
 }
 
-static bool ready(tn_graph *g, const char *function, bool bodies, uint32_t count, const tn_value *values, uint32_t outputs,
-                  const tn_value *results) {
+static bool ready(tn_graph *g, const char *function, bool bodies, uint32_t count, const tn_value *values,
+                  uint32_t outputs, const tn_value *results) {
     if (tn_graph_changeable(g) != TN_OK)
         return false;
     if (!bodies || (count && !values) || (outputs && !results)) {
@@ -68,7 +69,8 @@ static bool ready(tn_graph *g, const char *function, bool bodies, uint32_t count
     return tn_build_ready(g, function, count, values);
 }
 
-tn_status tn_if(tn_graph *g, tn_value cond, tn_body *then_body, tn_body *else_body, void *ctx, uint32_t count, tn_value *results) {
+tn_status tn_if(tn_graph *g, tn_value cond, tn_body *then_body, tn_body *else_body, void *ctx, uint32_t count,
+                tn_value *results) {
     if (!ready(g, "tn_if", then_body && else_body, 1, &cond, count, results))
         return tn_error_status();
     tn_region regions[2] = {build_region(g, 0, NULL, NULL, then_body, ctx, count), {0}};
@@ -77,8 +79,8 @@ tn_status tn_if(tn_graph *g, tn_value cond, tn_body *then_body, tn_body *else_bo
     return finish(g, "if", 1, &cond, 0, NULL, 2, regions, count, results);
 }
 
-tn_status tn_while(tn_graph *g, uint32_t count, const tn_value *init, const tn_type *carried, tn_body *cond, tn_body *body, void *ctx,
-                   uint32_t stacked, tn_value *results) {
+tn_status tn_while(tn_graph *g, uint32_t count, const tn_value *init, const tn_type *carried, tn_body *cond,
+                   tn_body *body, void *ctx, uint32_t stacked, tn_value *results) {
     if (!ready(g, "tn_while", cond && body, count, init, count + stacked, results))
         return tn_error_status();
     tn_type *types = tn_alloc_array(g->heap, count, sizeof *types);
@@ -95,8 +97,8 @@ tn_status tn_while(tn_graph *g, uint32_t count, const tn_value *init, const tn_t
     return finish(g, "while", count, init, 0, NULL, 2, regions, count + stacked, results);
 }
 
-tn_status tn_scan(tn_graph *g, uint32_t count, const tn_value *init, uint32_t scanned, const tn_value *xs, tn_body *body, void *ctx,
-                  uint32_t stacked, tn_value *results) {
+tn_status tn_scan(tn_graph *g, uint32_t count, const tn_value *init, uint32_t scanned, const tn_value *xs,
+                  tn_body *body, void *ctx, uint32_t stacked, tn_value *results) {
     if (!ready(g, "tn_scan", body != NULL, count, init, count + stacked, results) ||
         !ready(g, "tn_scan", body != NULL, scanned, xs, 0, NULL))
         return tn_error_status();
@@ -116,7 +118,8 @@ tn_status tn_scan(tn_graph *g, uint32_t count, const tn_value *init, uint32_t sc
         if (rank < 1) {
             char text[200];
             status = TN_ERR_USAGE;
-            tn_build_fail(g, status, "tn_scan: cannot take slices of %s", tn_value_describe(g, values[i], text, sizeof text));
+            tn_build_fail(g, status, "tn_scan: cannot take slices of %s",
+                          tn_value_describe(g, values[i], text, sizeof text));
             break;
         }
         types[i] = tn_type_tensor(g, tn_value_dtype(g, values[i]), rank - 1, dims + 1);
@@ -146,8 +149,9 @@ void tn_assert(tn_graph *g, tn_value cond, const char *message) {
         return;
     tn_attr attr = TN_A_STRING("message", message ? message : "", message ? strlen(message) : 0);
     tn_node node = tn_graph_add_node(
-        g, &(tn_node_desc){
-               .op = tn_op_find(g->ops, "assert", 6), .input_count = 1, .inputs = &cond, .attr_count = 1, .attrs = &attr});
+        g,
+        &(tn_node_desc){
+            .op = tn_op_find(g->ops, "assert", 6), .input_count = 1, .inputs = &cond, .attr_count = 1, .attrs = &attr});
     if (node.id && tn_node_set_role(g, node, TN_ROLE_DEBUG) != TN_OK)
         tn_graph_stick(g);
 }

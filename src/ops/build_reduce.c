@@ -4,7 +4,8 @@
 
 #include "ops/builder.h"
 
-static tn_value reduce(tn_graph *g, const char *function, const char *row, tn_value x, uint32_t count, const int *axes, bool keepdims) {
+static tn_value reduce(tn_graph *g, const char *function, const char *row, tn_value x, uint32_t count, const int *axes,
+                       bool keepdims) {
     int64_t list[TN_MAX_RANK];
     if (!tn_build_ranked(g, function, 1, &x))
         return TN_NULL_VALUE;
@@ -15,9 +16,9 @@ static tn_value reduce(tn_graph *g, const char *function, const char *row, tn_va
     return tn_graph_add(g, row, 1, &x, 2, attrs);
 }
 
-#define REDUCE(name)                                                                                                               \
-    tn_value tn_##name(tn_graph *g, tn_value x, uint32_t count, const int *axes, bool keepdims) {                                  \
-        return reduce(g, "tn_" #name, #name, x, count, axes, keepdims);                                                            \
+#define REDUCE(name)                                                                              \
+    tn_value tn_##name(tn_graph *g, tn_value x, uint32_t count, const int *axes, bool keepdims) { \
+        return reduce(g, "tn_" #name, #name, x, count, axes, keepdims);                           \
     }
 REDUCE(reduce_sum)
 REDUCE(reduce_prod)
@@ -59,8 +60,8 @@ tn_value tn_reduce_mean(tn_graph *g, tn_value x, uint32_t count, const int *axes
     return tn_cast(g, tn_div(g, sum, element_count(g, x, n, list, tn_value_dtype(g, x))), dtype);
 }
 
-tn_value tn_window(tn_graph *g, const char *kind, tn_value x, const int64_t *window, const int64_t *stride, const int64_t *dilation,
-                   const tn_dim *lo, const tn_dim *hi) {
+tn_value tn_window(tn_graph *g, const char *kind, tn_value x, const int64_t *window, const int64_t *stride,
+                   const int64_t *dilation, const tn_dim *lo, const tn_dim *hi) {
     int64_t ones[TN_MAX_RANK];
     tn_dim zeros[TN_MAX_RANK];
     char row[32];
@@ -77,13 +78,13 @@ tn_value tn_window(tn_graph *g, const char *kind, tn_value x, const int64_t *win
     }
     snprintf(row, sizeof row, "window_%s", kind);
     const tn_attr attrs[] = {TN_A_INTS("window", rank, window), TN_A_INTS("stride", rank, stride ? stride : ones),
-                             TN_A_INTS("dilation", rank, dilation ? dilation : ones), TN_A_DIMS("lo", rank, lo ? lo : zeros),
-                             TN_A_DIMS("hi", rank, hi ? hi : zeros)};
+                             TN_A_INTS("dilation", rank, dilation ? dilation : ones),
+                             TN_A_DIMS("lo", rank, lo ? lo : zeros), TN_A_DIMS("hi", rank, hi ? hi : zeros)};
     return tn_graph_add(g, row, 1, &x, 5, attrs);
 }
 
-tn_value tn_conv(tn_graph *g, tn_value x, tn_value w, const int64_t *stride, const int64_t *dilation, const int64_t *lhs_dilation,
-                 const tn_dim *lo, const tn_dim *hi, int64_t groups) {
+tn_value tn_conv(tn_graph *g, tn_value x, tn_value w, const int64_t *stride, const int64_t *dilation,
+                 const int64_t *lhs_dilation, const tn_dim *lo, const tn_dim *hi, int64_t groups) {
     const tn_value in[] = {x, w};
     int64_t ones[TN_MAX_RANK];
     tn_dim zeros[TN_MAX_RANK];
@@ -105,15 +106,16 @@ tn_value tn_conv(tn_graph *g, tn_value x, tn_value w, const int64_t *stride, con
     return tn_graph_add(g, "conv", 2, in, 6, attrs);
 }
 
-tn_value tn_dot(tn_graph *g, tn_value a, tn_value b, uint32_t batch, const int64_t *a_batch, const int64_t *b_batch, uint32_t contract,
-                const int64_t *a_contract, const int64_t *b_contract) {
+tn_value tn_dot(tn_graph *g, tn_value a, tn_value b, uint32_t batch, const int64_t *a_batch, const int64_t *b_batch,
+                uint32_t contract, const int64_t *a_contract, const int64_t *b_contract) {
     const tn_value in[] = {a, b};
     if (!tn_build_ranked(g, "tn_dot", 2, in))
         return TN_NULL_VALUE;
     if ((batch && (!a_batch || !b_batch)) || (contract && (!a_contract || !b_contract)))
         return tn_build_fail(g, TN_ERR_USAGE, "tn_dot: a list of axes is NULL");
     const tn_attr attrs[] = {TN_A_INTS("a_batch", batch, a_batch), TN_A_INTS("b_batch", batch, b_batch),
-                             TN_A_INTS("a_contract", contract, a_contract), TN_A_INTS("b_contract", contract, b_contract)};
+                             TN_A_INTS("a_contract", contract, a_contract),
+                             TN_A_INTS("b_contract", contract, b_contract)};
     return tn_graph_add(g, "dot", 2, in, 4, attrs);
 }
 

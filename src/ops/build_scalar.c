@@ -1,15 +1,16 @@
 /* Builder: elementwise functions, with broadcasting. */
 #include "ops/builder.h"
 
-#define X(name)                                                                                                                    \
-    tn_value tn_##name(tn_graph *g, tn_value x) {                                                                                  \
-        return tn_build_ready(g, "tn_" #name, 1, &x) ? tn_graph_add(g, #name, 1, &x, 0, NULL) : TN_NULL_VALUE;                     \
+#define X(name)                                                                                                \
+    tn_value tn_##name(tn_graph *g, tn_value x) {                                                              \
+        return tn_build_ready(g, "tn_" #name, 1, &x) ? tn_graph_add(g, #name, 1, &x, 0, NULL) : TN_NULL_VALUE; \
     }
 TN_BUILD_UNARY(X)
 #undef X
 
 /* Adds a row of `count` operands broadcast to one shape. Unranked operands are left to the row to refuse. */
-static tn_value elementwise(tn_graph *g, const char *function, const char *row, uint32_t count, const tn_value *operands) {
+static tn_value elementwise(tn_graph *g, const char *function, const char *row, uint32_t count,
+                            const tn_value *operands) {
     tn_value v[3];
     tn_dim dims[TN_MAX_RANK], other[TN_MAX_RANK];
     if (!tn_build_ready(g, function, count, operands))
@@ -42,12 +43,12 @@ static bool same_dtype(tn_graph *g, const char *function, tn_value a, tn_value b
     return false;
 }
 
-#define X(name)                                                                                                                    \
-    tn_value tn_##name(tn_graph *g, tn_value a, tn_value b) {                                                                      \
-        const tn_value v[] = {a, b};                                                                                               \
-        return tn_build_ready(g, "tn_" #name, 2, v) && same_dtype(g, "tn_" #name, a, b)                                            \
-                   ? elementwise(g, "tn_" #name, #name, 2, v)                                                                      \
-                   : TN_NULL_VALUE;                                                                                                \
+#define X(name)                                                                         \
+    tn_value tn_##name(tn_graph *g, tn_value a, tn_value b) {                           \
+        const tn_value v[] = {a, b};                                                    \
+        return tn_build_ready(g, "tn_" #name, 2, v) && same_dtype(g, "tn_" #name, a, b) \
+                   ? elementwise(g, "tn_" #name, #name, 2, v)                           \
+                   : TN_NULL_VALUE;                                                     \
     }
 TN_BUILD_BINARY(X)
 #undef X
@@ -59,8 +60,9 @@ tn_value tn_is_inf(tn_graph *g, tn_value x, bool positive, bool negative) {
 
 tn_value tn_select(tn_graph *g, tn_value condition, tn_value a, tn_value b) {
     const tn_value v[] = {condition, a, b};
-    return tn_build_ready(g, "tn_select", 3, v) && same_dtype(g, "tn_select", a, b) ? elementwise(g, "tn_select", "select", 3, v)
-                                                                                    : TN_NULL_VALUE;
+    return tn_build_ready(g, "tn_select", 3, v) && same_dtype(g, "tn_select", a, b)
+               ? elementwise(g, "tn_select", "select", 3, v)
+               : TN_NULL_VALUE;
 }
 
 tn_value tn_cast(tn_graph *g, tn_value x, tn_dtype to) {

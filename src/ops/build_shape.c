@@ -70,7 +70,8 @@ tn_value tn_slice_axis(tn_graph *g, tn_value x, int axis, int64_t start, int64_t
     if (axis < 0)
         return TN_NULL_VALUE;
     if (start < 0 || size < 0)
-        return tn_build_fail(g, TN_ERR_USAGE, "tn_slice_axis: start %" PRId64 ", size %" PRId64 ": negative", start, size);
+        return tn_build_fail(g, TN_ERR_USAGE, "tn_slice_axis: start %" PRId64 ", size %" PRId64 ": negative", start,
+                             size);
     for (int i = 0; i < rank; i++)
         starts[i] = tn_dim_const(g, i == axis ? start : 0);
     sizes[axis] = tn_dim_const(g, size);

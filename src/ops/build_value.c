@@ -157,9 +157,11 @@ tn_value tn_reshape(tn_graph *g, tn_value x, tn_shape shape) {
             return TN_NULL_VALUE;
         if (tn_dim_is_const(g, rest, &divisor)) {
             if (divisor == 0)
-                return tn_build_fail(g, TN_ERR_USAGE, "tn_reshape: the dimension given as -1 could be anything: another one is 0");
+                return tn_build_fail(g, TN_ERR_USAGE,
+                                     "tn_reshape: the dimension given as -1 could be anything: another one is 0");
             if (tn_dim_is_const(g, all, &count) && count % divisor)
-                return tn_build_fail(g, TN_ERR_USAGE, "tn_reshape: %" PRId64 " elements do not divide by %" PRId64, count, divisor);
+                return tn_build_fail(g, TN_ERR_USAGE, "tn_reshape: %" PRId64 " elements do not divide by %" PRId64,
+                                     count, divisor);
         }
         dims[free_axis] = tn_dim_floordiv(g, all, rest);
         if (!dims[free_axis].id)

@@ -22,10 +22,12 @@ int tn_build_dims(const tn_graph *graph, tn_value value, tn_dim dims[TN_MAX_RANK
 /* An axis of a rank, counted from the end when negative: in [0, rank), or -1 with the sticky error. */
 int tn_build_axis(tn_graph *graph, const char *function, int64_t axis, int rank);
 /* Axes as above, all of them when count is 0, in increasing order; twice the same is refused. The count, or -1. */
-int tn_build_axes(tn_graph *graph, const char *function, uint32_t count, const int *axes, int rank, int64_t out[TN_MAX_RANK]);
+int tn_build_axes(tn_graph *graph, const char *function, uint32_t count, const int *axes, int rank,
+                  int64_t out[TN_MAX_RANK]);
 /* The product of dims. Null with the sticky error when it overflows. */
 tn_dim tn_build_product(tn_graph *graph, int count, const tn_dim *dims);
 /* Merges dims `b` into `a` by numpy's rule, aligned at the right; *rank is a's and becomes the result's. */
-bool tn_build_broadcast(tn_graph *graph, const char *function, int *rank, tn_dim a[TN_MAX_RANK], int b_rank, const tn_dim *b);
+bool tn_build_broadcast(tn_graph *graph, const char *function, int *rank, tn_dim a[TN_MAX_RANK], int b_rank,
+                        const tn_dim *b);
 
 #endif

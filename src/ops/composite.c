@@ -94,10 +94,11 @@ static const tn_attr_spec gelu_attrs[] = {
     {.name = "approximate", .kind = TN_ATTR_STRING, .s = "none", .allowed = "none|tanh"}, {0}};
 static const tn_attr_spec softmax_attrs[] = {{.name = "axis", .kind = TN_ATTR_INT, .i = -1}, {0}};
 
-#define ROW(NAME, TRAITS, ATTRS, INFER, DEFINE, DOC)                                                                              \
-    {                                                                                                                             \
-        .name = NAME, .dialect = TN_DIALECT_COMPOSITE, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = 1,      \
-        .traits = (TRAITS), .attrs = (ATTRS), .inputs = "x", .doc = (DOC), .infer = (INFER), .define = (DEFINE)                   \
+#define ROW(NAME, TRAITS, ATTRS, INFER, DEFINE, DOC)                                                           \
+    {                                                                                                          \
+        .name = NAME, .dialect = TN_DIALECT_COMPOSITE, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1,     \
+        .max_outputs = 1, .traits = (TRAITS), .attrs = (ATTRS), .inputs = "x", .doc = (DOC), .infer = (INFER), \
+        .define = (DEFINE)                                                                                     \
     }
 
 static const tn_op rows[] = {

@@ -33,9 +33,7 @@ static tn_status key_attr(const tn_graph *g, tn_node node, const tn_attr_spec *s
     const tn_attr *a = tn_node_attr(g, node, spec->name);
     switch ((tn_attr_kind)spec->kind) {
     case TN_ATTR_INT:
-    case TN_ATTR_DTYPE:
-        key_int(key, tn_attr_int(g, node, spec->name));
-        return TN_OK;
+    case TN_ATTR_DTYPE: key_int(key, tn_attr_int(g, node, spec->name)); return TN_OK;
     case TN_ATTR_FLOAT: {
         double value = tn_attr_float(g, node, spec->name);
         uint64_t bits;
@@ -54,8 +52,8 @@ static tn_status key_attr(const tn_graph *g, tn_node node, const tn_attr_spec *s
             key_int(key, a->as.ints[i]);
         return TN_OK;
     default:
-        return tn_fail(TN_ERR_UNSUPPORTED, "not supported: attribute '%s' of composite %s as part of its definition", spec->name,
-                       tn_node_op_name(g, node));
+        return tn_fail(TN_ERR_UNSUPPORTED, "not supported: attribute '%s' of composite %s as part of its definition",
+                       spec->name, tn_node_op_name(g, node));
     }
 }
 
@@ -104,7 +102,8 @@ static tn_status add_args(const tn_graph *from, tn_node node, tn_graph *to, tn_r
     return TN_OK;
 }
 
-static tn_status build_function(tn_graph *g, tn_node node, const char *name, tn_value *args, tn_value *results, uint32_t *function) {
+static tn_status build_function(tn_graph *g, tn_node node, const char *name, tn_value *args, tn_value *results,
+                                uint32_t *function) {
     tn_region region = tn_region_create(g);
     if (!region.id)
         return tn_error_status();

@@ -117,7 +117,8 @@ static tn_status assert_infer(tn_infer *c) {
     tn_value cond = tn_node_input(c->graph, c->node, 0);
     char text[200];
     if (tn_value_dtype(c->graph, cond) != TN_BOOL)
-        return tn_infer_fail(c, "the condition must be bool, but is %s", tn_value_describe(c->graph, cond, text, sizeof text));
+        return tn_infer_fail(c, "the condition must be bool, but is %s",
+                             tn_value_describe(c->graph, cond, text, sizeof text));
     return TN_OK;
 }
 
@@ -127,8 +128,8 @@ static tn_status assert_eval(tn_eval *e) {
     int shown = message.length > 500 ? 500 : (int)message.length;
     for (int64_t i = 0; i < t->count; i++)
         if (!tn_tensor_get_i64(t, i))
-            return tn_eval_fail(e, TN_ERR_FAILED, "assertion failed%s%.*s (element %" PRId64 " of %" PRId64 ")", shown ? ": " : "",
-                                shown, shown ? message.data : "", i, t->count);
+            return tn_eval_fail(e, TN_ERR_FAILED, "assertion failed%s%.*s (element %" PRId64 " of %" PRId64 ")",
+                                shown ? ": " : "", shown, shown ? message.data : "", i, t->count);
     return TN_OK;
 }
 

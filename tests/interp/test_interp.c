@@ -119,16 +119,20 @@ static void test_two_layers(void **state) {
 
     expect_words(tn_interp_run(g, NULL, 0, NULL, NULL, 1, &n.y, out), TN_ERR_INPUT, WORDS("'x'", "f32[batch, 3]"));
     assert_null(out[0]);
-    expect_words(tn_interp_run(g, NULL, 1, &n.x, &fed, 1, &n.y, out), TN_ERR_INPUT, WORDS("'x'", "dimension 1 is 2", "expected 3"));
+    expect_words(tn_interp_run(g, NULL, 1, &n.x, &fed, 1, &n.y, out), TN_ERR_INPUT,
+                 WORDS("'x'", "dimension 1 is 2", "expected 3"));
     tn_tensor *flat = make_tensor(TN_F32, 1, RUN_DIMS(3), (const double[]){1, 2, 3});
     tn_tensor *wide = make_tensor(TN_F64, 2, RUN_DIMS(1, 3), (const double[]){1, 2, 3});
     tn_object *wrong[2] = {tn_tensor_object(flat), tn_tensor_object(wide)};
-    expect_words(tn_interp_run(g, NULL, 1, &n.x, &wrong[0], 1, &n.y, out), TN_ERR_INPUT, WORDS("'x'", "rank", "f32[3]"));
-    expect_words(tn_interp_run(g, NULL, 1, &n.x, &wrong[1], 1, &n.y, out), TN_ERR_INPUT, WORDS("'x'", "dtype", "f64[1,3]"));
-    expect_words(tn_interp_run(g, NULL, 2, (const tn_value[]){n.x, n.x}, (tn_object *[]){in, in}, 1, &n.y, out), TN_ERR_USAGE,
-                 WORDS("'x'", "twice"));
+    expect_words(tn_interp_run(g, NULL, 1, &n.x, &wrong[0], 1, &n.y, out), TN_ERR_INPUT,
+                 WORDS("'x'", "rank", "f32[3]"));
+    expect_words(tn_interp_run(g, NULL, 1, &n.x, &wrong[1], 1, &n.y, out), TN_ERR_INPUT,
+                 WORDS("'x'", "dtype", "f64[1,3]"));
+    expect_words(tn_interp_run(g, NULL, 2, (const tn_value[]){n.x, n.x}, (tn_object *[]){in, in}, 1, &n.y, out),
+                 TN_ERR_USAGE, WORDS("'x'", "twice"));
     expect_words(tn_interp_run(g, NULL, 1, (const tn_value[]){{9999}}, &in, 1, &n.y, out), TN_ERR_USAGE, WORDS("fed"));
-    expect_words(tn_interp_run(g, NULL, 1, &n.x, &in, 1, (const tn_value[]){{0}}, out), TN_ERR_USAGE, WORDS("asked for"));
+    expect_words(tn_interp_run(g, NULL, 1, &n.x, &in, 1, (const tn_value[]){{0}}, out), TN_ERR_USAGE,
+                 WORDS("asked for"));
 
     /* a default, overridden or not */
     expect_ok(tn_graph_set_input_default(g, n.x, x));
@@ -151,13 +155,45 @@ static void test_symbols(void **state) {
     tn_tensor *x = make_tensor(TN_F32, 2, RUN_DIMS(2, 2), (const double[]){1, 2, 3, 4});
     tn_tensor *three = make_tensor(TN_F32, 1, RUN_DIMS(3), (const double[]){1, 2, 3});
     tn_tensor *two = make_tensor(TN_F32, 1, RUN_DIMS(2), (const double[]){10, 20}), *y;
-    expect_words(run_graph(g, NULL, (tn_tensor *[]){x, three}, &y), TN_ERR_INPUT, WORDS("'b'", "dimension 0 is 3", "n = 2"));
+    expect_words(run_graph(g, NULL, (tn_tensor *[]){x, three}, &y), TN_ERR_INPUT,
+                 WORDS("'b'", "dimension 0 is 3", "n = 2"));
     expect_ok(run_graph(g, NULL, (tn_tensor *[]){x, two}, &y));
     assert_true(f32_at(y, 0) == 11 && f32_at(y, 3) == 24);
     tn_tensor_destroy(y);
     tn_tensor_destroy(x);
     tn_tensor_destroy(two);
     tn_tensor_destroy(three);
+    tn_graph_destroy(g);
+}
+
+static void two_sizes(void *ctx, tn_graph *g, const tn_value *args, tn_value *results) {
+    (void)args;
+    results[0] = tn_neg(g, *(tn_value *)ctx);
+    results[1] = tn_reduce_sum(g, results[0], TN_ALL_AXES, true);
+}
+
+/* A producer that runs for another output: what it gives for the fed value is dropped, whatever its size. */
+static void test_fed_producer_runs(void **state) {
+    (void)state;
+    tn_graph *g = tn_graph_create();
+    tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("n")), other = tn_slice_axis(g, x, 0, 0, 1), y[2];
+    tn_value c = tn_greater(g, tn_reduce_sum(g, x, TN_ALL_AXES, false), tn_scalar_like(g, x, 0));
+    (void)other;
+    tn_if(g, c, two_sizes, two_sizes, &x, 2, y);
+    tn_set_output(g, "a", tn_add(g, y[0], y[1]));
+    tn_set_output(g, "b", y[1]);
+    expect_ok(tn_graph_check(g));
+    tn_tensor *t = make_tensor(TN_F32, 1, RUN_DIMS(2), (const double[]){1, 2});
+    tn_tensor *fed = make_tensor(TN_F32, 1, RUN_DIMS(2), (const double[]){10, 20});
+    tn_object *out[2];
+    expect_ok(tn_interp_run(g, NULL, 2, (const tn_value[]){x, y[0]},
+                            (tn_object *[]){tn_tensor_object(t), tn_tensor_object(fed)}, 2,
+                            (const tn_value[]){tn_graph_output(g, 0), y[1]}, out));
+    assert_true(f32_at(tn_object_tensor(out[0]), 1) == 17 && f32_at(tn_object_tensor(out[1]), 0) == -3);
+    tn_object_destroy(out[0]);
+    tn_object_destroy(out[1]);
+    tn_tensor_destroy(t);
+    tn_tensor_destroy(fed);
     tn_graph_destroy(g);
 }
 
@@ -227,7 +263,11 @@ static void test_cond(void **state) {
         int64_t n;
         double x[2], y[2];
         bool sum_is_nan;
-    } cases[] = {{2, {1, 2}, {2, 4}, false}, {2, {5, 2}, {10, 4}, false}, {2, {0, 0}, {-0.0, -0.0}, false}, {2, {-3, 1}, {3, -1}, false}, {0, {0}, {0}, false}};
+    } cases[] = {{2, {1, 2}, {2, 4}, false},
+                 {2, {5, 2}, {10, 4}, false},
+                 {2, {0, 0}, {-0.0, -0.0}, false},
+                 {2, {-3, 1}, {3, -1}, false},
+                 {0, {0}, {0}, false}};
     tn_graph *g = build_cond(NULL);
     expect_ok(tn_graph_check(g));
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
@@ -277,7 +317,9 @@ static void test_while(void **state) {
     static const struct {
         int64_t n;
         uint32_t bits[3];
-    } cases[] = {{10, {0x41200000, 0x41a00000, 0x3f800001}}, {0, {0, 0, 0}}, {1, {0x3f800000, 0x40000000, 0x3dcccccd}},
+    } cases[] = {{10, {0x41200000, 0x41a00000, 0x3f800001}},
+                 {0, {0, 0, 0}},
+                 {1, {0x3f800000, 0x40000000, 0x3dcccccd}},
                  {1000, {0x447a0000, 0x44fa0000, 0x42c7ff83}}};
     tn_graph *g = build_while(NULL);
     expect_ok(tn_graph_check(g));
@@ -321,8 +363,8 @@ static void test_limits(void **state) {
     expect_ok(tn_graph_check(g));
     tn_tensor *t = make_tensor(TN_F32, 1, RUN_DIMS(1), (const double[]){1}), *out;
     int asked = 0;
-    expect_words(run_graph(g, &(tn_interp_options){.cancelled = after_many, .cancel_ctx = &asked}, &t, &out), TN_ERR_CANCELLED,
-                 WORDS("cancelled"));
+    expect_words(run_graph(g, &(tn_interp_options){.cancelled = after_many, .cancel_ctx = &asked}, &t, &out),
+                 TN_ERR_CANCELLED, WORDS("cancelled"));
     expect_words(run_graph(g, &(tn_interp_options){.max_nodes = 500}, &t, &out), TN_ERR_LIMIT, WORDS("500"));
     tn_graph_destroy(g);
 
@@ -332,7 +374,8 @@ static void test_limits(void **state) {
     tn_dim big[2] = {tn_dim_const(g, 1 << 20), tn_value_dim(g, x, 0)};
     tn_set_output(g, "y", tn_reduce_sum(g, tn_exp(g, tn_broadcast(g, x, 2, big)), TN_ALL_AXES, false));
     expect_ok(tn_graph_check(g));
-    expect_words(run_graph(g, &(tn_interp_options){.max_bytes = 1 << 20}, &t, &out), TN_ERR_LIMIT, WORDS("1048576", "exp"));
+    expect_words(run_graph(g, &(tn_interp_options){.max_bytes = 1 << 20}, &t, &out), TN_ERR_LIMIT,
+                 WORDS("1048576", "exp"));
     expect_ok(run_graph(g, NULL, &t, &out));
     tn_tensor_destroy(out);
     tn_tensor_destroy(t);
@@ -367,7 +410,8 @@ static void test_print(void **state) {
 /* --- failing allocations --------------------------------------------------------------------------------------------------------------- */
 
 /* Builds and runs with the n-th allocation failing (0: none). What failed is answered; nothing may be left, a result is right. */
-static tn_status try_failing(tn_heap *heap, uint64_t n, tn_graph *(*build)(tn_heap *), tn_tensor *const *in, tn_tensor **right) {
+static tn_status try_failing(tn_heap *heap, uint64_t n, tn_graph *(*build)(tn_heap *), tn_tensor *const *in,
+                             tn_tensor **right) {
     tn_tensor *out = NULL;
     tn_heap_fail_at(heap, n, false);
     tn_graph *g = build(heap);
@@ -424,7 +468,8 @@ static tn_graph *build_scan(tn_heap *heap) {
     tn_graph *g = tn_graph_create_in(heap);
     if (!g)
         return NULL;
-    tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("t", 2)), out[2], init = tn_reduce_sum(g, x, 1, (const int[]){0}, false);
+    tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("t", 2)), out[2],
+             init = tn_reduce_sum(g, x, 1, (const int[]){0}, false);
     tn_scan(g, 1, &init, 1, &x, soft_sum, NULL, 1, out);
     tn_set_output(g, "y", tn_add(g, out[0], out[1]));
     return g;
@@ -448,9 +493,15 @@ static void test_failing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_layers), cmocka_unit_test(test_symbols), cmocka_unit_test(test_outputs_are_owned),
-        cmocka_unit_test(test_cond),       cmocka_unit_test(test_while),   cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_print),      cmocka_unit_test(test_failing),
+        cmocka_unit_test(test_two_layers),
+        cmocka_unit_test(test_symbols),
+        cmocka_unit_test(test_fed_producer_runs),
+        cmocka_unit_test(test_outputs_are_owned),
+        cmocka_unit_test(test_cond),
+        cmocka_unit_test(test_while),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_print),
+        cmocka_unit_test(test_failing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

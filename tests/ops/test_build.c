@@ -29,8 +29,9 @@ static void test_broadcast(void **state) {
     (void)state;
     tn_graph *g = tn_graph_create();
     tn_value n3 = tn_input(g, "n3", TN_F32, TN_SHAPE("n", 3)), three = tn_input(g, "three", TN_F32, TN_SHAPE(3)),
-             column = tn_input(g, "column", TN_F32, TN_SHAPE("n", 1)), big = tn_input(g, "big", TN_F32, TN_SHAPE(2, 1, 1)),
-             m = tn_input(g, "m", TN_F32, TN_SHAPE("m", 3)), scalar = tn_input(g, "s", TN_F32, TN_SCALAR);
+             column = tn_input(g, "column", TN_F32, TN_SHAPE("n", 1)),
+             big = tn_input(g, "big", TN_F32, TN_SHAPE(2, 1, 1)), m = tn_input(g, "m", TN_F32, TN_SHAPE("m", 3)),
+             scalar = tn_input(g, "s", TN_F32, TN_SCALAR);
     assert_string_equal(type_of(g, tn_add(g, n3, three)), "f32[n, 3]");
     assert_string_equal(type_of(g, tn_add(g, three, column)), "f32[n, 3]");
     assert_string_equal(type_of(g, tn_mul(g, column, big)), "f32[2, n, 1]");
@@ -42,10 +43,12 @@ static void test_broadcast(void **state) {
     assert_int_equal(tn_node_input(g, tn_value_producer(g, sum), 0).id, n3.id);
     tn_set_output(g, "y", tn_add(g, tn_mul(g, column, big), tn_sub(g, n3, m)));
     expect_ok(tn_graph_check(g));
-    tn_tensor *in[6] = {make_tensor(TN_F32, 2, RUN_DIMS(2, 3), (const double[]){1, 2, 3, 4, 5, 6}), NULL,
+    tn_tensor *in[6] = {make_tensor(TN_F32, 2, RUN_DIMS(2, 3), (const double[]){1, 2, 3, 4, 5, 6}),
+                        NULL,
                         make_tensor(TN_F32, 2, RUN_DIMS(2, 1), (const double[]){10, 20}),
                         make_tensor(TN_F32, 3, RUN_DIMS(2, 1, 1), (const double[]){1, -1}),
-                        make_tensor(TN_F32, 2, RUN_DIMS(1, 3), (const double[]){1, 1, 1}), NULL};
+                        make_tensor(TN_F32, 2, RUN_DIMS(1, 3), (const double[]){1, 1, 1}),
+                        NULL};
     tn_tensor *y;
     expect_ok(run_graph(g, NULL, in, &y));
     static const double want[12] = {10, 11, 12, 23, 24, 25, -10, -9, -8, -17, -16, -15};
@@ -72,11 +75,11 @@ static void test_refusals(void **state) {
         tn_value f43 = tn_input(g, "f43", TN_F32, TN_SHAPE(4, 2)), any = tn_input(g, "any", TN_F32, TN_UNRANKED);
         const char *words = NULL;
         int line = 0, two[2] = {0, 0}, first = 5;
-#define CASE(number, call, text)        \
-    case number:                        \
-        line = __LINE__;                \
-        bad = call;                     \
-        words = text;                   \
+#define CASE(number, call, text) \
+    case number:                 \
+        line = __LINE__;         \
+        bad = call;              \
+        words = text;            \
         break
         switch (k) {
             CASE(0, tn_add(g, x, i), "different dtypes");
@@ -137,22 +140,30 @@ static void test_shapes(void **state) {
     assert_string_equal(type_of(g, tn_transpose(g, x, (const int[]){1, -1, 0})), "f32[3, 4, n]");
     assert_string_equal(type_of(g, tn_transpose(g, x, NULL)), "f32[4, 3, n]");
     assert_string_equal(type_of(g, tn_expand_dims(g, x, 2, (const int[]){0, -1})), "f32[1, n, 3, 4, 1]");
-    assert_string_equal(type_of(g, tn_squeeze(g, tn_expand_dims(g, x, 2, (const int[]){1, 3}), 2, (const int[]){3, 1})), "f32[n, 3, 4]");
+    assert_string_equal(type_of(g, tn_squeeze(g, tn_expand_dims(g, x, 2, (const int[]){1, 3}), 2, (const int[]){3, 1})),
+                        "f32[n, 3, 4]");
     assert_string_equal(type_of(g, tn_flatten(g, x, 1)), "f32[n, 12]");
     assert_string_equal(type_of(g, tn_flatten(g, x, -1)), "f32[3*n, 4]");
     assert_string_equal(type_of(g, tn_flatten(g, x, 0)), "f32[1, 12*n]");
     assert_string_equal(type_of(g, tn_slice_axis(g, x, -1, 1, 2)), "f32[n, 3, 2]");
     assert_string_equal(type_of(g, tn_concat(g, -2, 2, (const tn_value[]){x, x})), "f32[n, 6, 4]");
-    assert_string_equal(type_of(g, tn_gather(g, x, tn_constant_i64(g, 1, 2, (const int64_t[]){0, 1}), -1)), "f32[n, 3, 2]");
+    assert_string_equal(type_of(g, tn_gather(g, x, tn_constant_i64(g, 1, 2, (const int64_t[]){0, 1}), -1)),
+                        "f32[n, 3, 2]");
     assert_string_equal(type_of(g, tn_reduce_sum(g, x, 1, (const int[]){-1}, true)), "f32[n, 3, 1]");
     assert_string_equal(type_of(g, tn_reduce_mean(g, x, TN_ALL_AXES, false)), "f32[]");
     assert_string_equal(type_of(g, tn_reduce_max(g, x, 2, (const int[]){2, 0}, false)), "f32[3]");
     assert_string_equal(type_of(g, tn_shape_of(g, x)), "i64[3]");
-    assert_string_equal(type_of(g, tn_pad(g, x, (tn_value){0}, NULL, (const tn_dim[]){tn_dim_const(g, 1), tn_dim_const(g, 0), tn_value_dim(g, x, 0)}, NULL)), "f32[n + 1, 3, n + 4]");
+    assert_string_equal(
+        type_of(g, tn_pad(g, x, (tn_value){0}, NULL,
+                          (const tn_dim[]){tn_dim_const(g, 1), tn_dim_const(g, 0), tn_value_dim(g, x, 0)}, NULL)),
+        "f32[n + 1, 3, n + 4]");
     assert_string_equal(type_of(g, tn_iota(g, TN_I32, 1, (const tn_dim[]){tn_value_dim(g, x, 0)}, -1)), "i32[n]");
-    tn_value image = tn_input(g, "image", TN_F32, TN_SHAPE("n", 4, "h", 8)), w = tn_input(g, "w", TN_F32, TN_SHAPE(6, 2, 3, 3));
+    tn_value image = tn_input(g, "image", TN_F32, TN_SHAPE("n", 4, "h", 8)),
+             w = tn_input(g, "w", TN_F32, TN_SHAPE(6, 2, 3, 3));
     assert_string_equal(type_of(g, tn_conv(g, image, w, NULL, NULL, NULL, NULL, NULL, 2)), "f32[n, 6, h - 2, 6]");
-    assert_string_equal(type_of(g, tn_window(g, "max", image, (const int64_t[]){1, 1, 1, 2}, (const int64_t[]){1, 1, 1, 2}, NULL, NULL, NULL)), "f32[n, 4, h, 4]");
+    assert_string_equal(type_of(g, tn_window(g, "max", image, (const int64_t[]){1, 1, 1, 2},
+                                             (const int64_t[]){1, 1, 1, 2}, NULL, NULL, NULL)),
+                        "f32[n, 4, h, 4]");
     assert_int_equal(tn_cast(g, x, TN_F32).id, x.id);
     assert_int_equal(tn_reshape(g, x, TN_SHAPE("n", 3, 4)).id, x.id);
     expect_ok(tn_graph_check(g));
@@ -191,7 +202,8 @@ static void test_matmul(void **state) {
         tn_value x = tn_input(g, "a", TN_F32, sa), w = tn_input(g, "b", TN_F32, sb), y = tn_matmul(g, x, w);
         assert_string_equal(type_of(g, y), cases[k].type);
         tn_set_output(g, "y", y);
-        tn_tensor *a = make_tensor(TN_F32, cases[k].ra, cases[k].a, values), *b = make_tensor(TN_F32, cases[k].rb, cases[k].b, values + 5), *out;
+        tn_tensor *a = make_tensor(TN_F32, cases[k].ra, cases[k].a, values),
+                  *b = make_tensor(TN_F32, cases[k].rb, cases[k].b, values + 5), *out;
         expect_ok(run_graph(g, NULL, (tn_tensor *[]){a, b}, &out));
         /* promote to [batch, 2, rows, k] x [batch, 2, k, columns] with broadcast batches */
         int64_t da[4] = {1, 1, 1, 1}, db[4] = {1, 1, 1, 1};
@@ -210,9 +222,11 @@ static void test_matmul(void **state) {
                 for (int64_t r = 0; r < da[2]; r++)
                     for (int64_t c = 0; c < columns; c++, at++) {
                         double sum = 0;
-                        int64_t ap = da[0] > 1 ? p : 0, aq = da[1] > 1 ? q : 0, bp = db[0] > 1 ? p : 0, bq = db[1] > 1 ? q : 0;
+                        int64_t ap = da[0] > 1 ? p : 0, aq = da[1] > 1 ? q : 0, bp = db[0] > 1 ? p : 0,
+                                bq = db[1] > 1 ? q : 0;
                         for (int64_t d = 0; d < depth; d++)
-                            sum += values[((ap * da[1] + aq) * da[2] + r) * depth + d] * values[5 + ((bp * db[1] + bq) * depth + d) * columns + c];
+                            sum += values[((ap * da[1] + aq) * da[2] + r) * depth + d] *
+                                   values[5 + ((bp * db[1] + bq) * depth + d) * columns + c];
                         assert_true(tn_tensor_get_f64(out, at) == sum);
                     }
         assert_int_equal(at, tn_tensor_count(out));
@@ -238,7 +252,8 @@ static void test_mean(void **state) {
     tn_tensor *t = make_tensor(TN_F32, 2, RUN_DIMS(3, 2), (const double[]){1, 2, 3, 4, 5, 9}), *out[4];
     tn_tensor *half = make_tensor(TN_F16, 1, RUN_DIMS(3000), many);
     expect_ok(run_graph(g, NULL, (tn_tensor *[]){t, half}, out));
-    assert_true(tn_tensor_get_f64(out[0], 0) == 4 && tn_tensor_get_f64(out[1], 2) == 7 && tn_tensor_get_f64(out[2], 1) == 5);
+    assert_true(tn_tensor_get_f64(out[0], 0) == 4 && tn_tensor_get_f64(out[1], 2) == 7 &&
+                tn_tensor_get_f64(out[2], 1) == 5);
     assert_true(tn_tensor_get_f64(out[3], 0) == 100.5);
     for (int i = 0; i < 4; i++)
         tn_tensor_destroy(out[i]);
@@ -256,7 +271,8 @@ static void test_scalars(void **state) {
     assert_true(fabs(tn_tensor_get_f64(t, 0) - 0.1) < 1e-4);
     t = tn_value_constant(g, tn_scalar(g, TN_BOOL, 1));
     assert_true(tn_tensor_get_i64(t, 0) == 1);
-    assert_true(tn_tensor_get_i64(tn_value_constant(g, tn_constant_i64(g, 1, 0, NULL)), 0) == 0 || tn_error_status() != TN_OK);
+    assert_true(tn_tensor_get_i64(tn_value_constant(g, tn_constant_i64(g, 1, 0, NULL)), 0) == 0 ||
+                tn_error_status() != TN_OK);
     expect_ok(tn_graph_check(g));
     tn_graph_destroy(g);
 }

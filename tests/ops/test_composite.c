@@ -23,7 +23,8 @@ static void expect_ok(tn_status status) {
     assert_int_equal(status, TN_OK);
 }
 
-static const double samples[COUNT] = {0, -0.0, 1, -1, 0.5, 3, -3, 100, -100, 2, 2, 2, 1e4, -1e4, 0.1, -7, 11, 12, 13, 14};
+static const double samples[COUNT] = {0, -0.0, 1,   -1,   0.5, 3,  -3, 100, -100, 2,
+                                      2, 2,    1e4, -1e4, 0.1, -7, 11, 12,  13,   14};
 
 typedef enum kind { RELU, GELU, GELU_TANH, SOFTMAX, LOG_SOFTMAX, KINDS } kind;
 
@@ -84,10 +85,11 @@ static void test_values(void **state) {
                         scale += fabs(rounded[i]);
                     if (k == LOG_SOFTMAX) /* near 0 the logarithm of a sum near 1 */
                         scale += 1;
-                    double error = fabs(got - want), allowed = 8 * ulp(dtype) * scale + (dtype == TN_F16 ? 0x1p-24 : FLT_MIN);
+                    double error = fabs(got - want),
+                           allowed = 8 * ulp(dtype) * scale + (dtype == TN_F16 ? 0x1p-24 : FLT_MIN);
                     if (!(error <= allowed)) {
-                        print_error("kind %d, dtype %s, axis %d, element %d: %d ppm of what is allowed\n", k, tn_dtype_name(dtype), axis, i,
-                                    (int)(1e6 * error / allowed));
+                        print_error("kind %d, dtype %s, axis %d, element %d: %d ppm of what is allowed\n", k,
+                                    tn_dtype_name(dtype), axis, i, (int)(1e6 * error / allowed));
                         fail();
                     }
                 }
@@ -104,10 +106,13 @@ static void test_corners(void **state) {
     tn_set_output(g, "r", tn_relu(g, x));
     tn_set_output(g, "s", tn_softmax(g, x, 1));
     tn_set_output(g, "i", tn_relu(g, tn_cast(g, tn_constant_i64(g, 1, 2, (const int64_t[]){-5, 5}), TN_I8)));
-    tn_tensor *t = make_tensor(TN_F32, 2, RUN_DIMS(2, 3), (const double[]){NAN, -0.0, -INFINITY, -INFINITY, 0, 0}), *out[3];
+    tn_tensor *t = make_tensor(TN_F32, 2, RUN_DIMS(2, 3), (const double[]){NAN, -0.0, -INFINITY, -INFINITY, 0, 0}),
+              *out[3];
     expect_ok(run_graph(g, NULL, &t, out));
-    assert_true(isnan(tn_tensor_get_f64(out[0], 0)) && !signbit(tn_tensor_get_f64(out[0], 1)) && tn_tensor_get_f64(out[0], 2) == 0);
-    assert_true(isnan(tn_tensor_get_f64(out[1], 1)) && tn_tensor_get_f64(out[1], 3) == 0 && tn_tensor_get_f64(out[1], 4) == 0.5);
+    assert_true(isnan(tn_tensor_get_f64(out[0], 0)) && !signbit(tn_tensor_get_f64(out[0], 1)) &&
+                tn_tensor_get_f64(out[0], 2) == 0);
+    assert_true(isnan(tn_tensor_get_f64(out[1], 1)) && tn_tensor_get_f64(out[1], 3) == 0 &&
+                tn_tensor_get_f64(out[1], 4) == 0.5);
     assert_true(tn_tensor_get_i64(out[2], 0) == 0 && tn_tensor_get_i64(out[2], 1) == 5);
     for (int i = 0; i < 3; i++)
         tn_tensor_destroy(out[i]);
@@ -138,7 +143,8 @@ static void test_function(void **state) {
     (void)state;
     tn_graph *g = tn_graph_create();
     tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("n", 3)), z = tn_input(g, "z", TN_F32, TN_SHAPE("m", 4, 5));
-    tn_value all[] = {tn_softmax(g, x, 1), tn_softmax(g, tn_neg(g, x), 1), tn_softmax(g, x, 0), tn_softmax(g, z, 1), tn_relu(g, x)};
+    tn_value all[] = {tn_softmax(g, x, 1), tn_softmax(g, tn_neg(g, x), 1), tn_softmax(g, x, 0), tn_softmax(g, z, 1),
+                      tn_relu(g, x)};
     uint32_t f[5];
     for (int i = 0; i < 5; i++)
         expect_ok(tn_composite_function(g, tn_value_producer(g, all[i]), &f[i]));
@@ -150,7 +156,12 @@ static void test_function(void **state) {
 
     /* calling the function gives what the composite gives */
     tn_attr callee = TN_A_FUNCTION("callee", f[0]);
-    tn_node call = tn_graph_add_node(g, &(tn_node_desc){.op = tn_op_find(g->ops, "call", 4), .input_count = 1, .inputs = &x, .output_count = 1, .attr_count = 1, .attrs = &callee});
+    tn_node call = tn_graph_add_node(g, &(tn_node_desc){.op = tn_op_find(g->ops, "call", 4),
+                                                        .input_count = 1,
+                                                        .inputs = &x,
+                                                        .output_count = 1,
+                                                        .attr_count = 1,
+                                                        .attrs = &callee});
     expect_ok(tn_graph_check(g));
     assert_int_equal(tn_value_type(g, tn_node_output(g, call, 0)).id, tn_value_type(g, all[0]).id);
     tn_set_output(g, "a", all[0]);

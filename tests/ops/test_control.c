@@ -39,7 +39,8 @@ static void expect_values(const tn_tensor *t, int rank, const int64_t *dims, con
         assert_int_equal(tn_tensor_dims(t)[i], dims[i]);
     for (int64_t i = 0; i < tn_tensor_count(t); i++)
         if (tn_tensor_get_f64(t, i) != values[i]) {
-            print_error("element %d is %d/1000, not %d/1000\n", (int)i, (int)(1000 * tn_tensor_get_f64(t, i)), (int)(1000 * values[i]));
+            print_error("element %d is %d/1000, not %d/1000\n", (int)i, (int)(1000 * tn_tensor_get_f64(t, i)),
+                        (int)(1000 * values[i]));
             fail();
         }
 }
@@ -64,7 +65,7 @@ static void test_if_joins(void **state) {
     tn_value c = tn_input(g, "c", TN_BOOL, TN_SCALAR), x = tn_input(g, "x", TN_F32, TN_SHAPE("n", 2)), y[2];
     expect_ok(tn_if(g, c, one_row, all_rows, &x, 2, y));
     assert_int_equal(tn_value_rank(g, y[0]), 2);
-    assert_true(tn_dim_equal(g, tn_value_dim(g, y[0], 1), tn_dim_const(g, 2)));      /* the same in both */
+    assert_true(tn_dim_equal(g, tn_value_dim(g, y[0], 1), tn_dim_const(g, 2)));     /* the same in both */
     assert_false(tn_dim_equal(g, tn_value_dim(g, y[0], 0), tn_value_dim(g, x, 0))); /* 1 or n: a size of its own */
     assert_false(tn_dim_equal(g, tn_value_dim(g, y[0], 0), tn_dim_const(g, 1)));
     assert_int_equal(tn_value_rank(g, y[1]), 0);
@@ -116,7 +117,8 @@ static void test_if_refusals(void **state) {
         c = tn_input(g, "c", TN_BOOL, k == 1 ? TN_SHAPE(1) : TN_SCALAR);
         x = tn_input(g, "x", TN_F32, TN_SHAPE("n", 2));
         if (k == 0)
-            expect_words(tn_if(g, c, as_f64, as_is, &x, 1, &y), TN_ERR_MODEL, WORDS("f64[n, 2]", "f32[n, 2]", "test_control.c"));
+            expect_words(tn_if(g, c, as_f64, as_is, &x, 1, &y), TN_ERR_MODEL,
+                         WORDS("f64[n, 2]", "f32[n, 2]", "test_control.c"));
         else if (k == 1)
             expect_words(tn_if(g, c, as_is, as_is, &x, 1, &y), TN_ERR_MODEL, WORDS("bool scalar", "bool[1]"));
         else if (k == 2)
@@ -160,7 +162,8 @@ static void test_growing(void **state) {
         tn_type types[2] = {{0}, tn_type_tensor(g, TN_F32, 1, &free_size)};
         tn_status status = tn_while(g, 2, init, declared ? types : NULL, below, grow, &c, 1, out);
         if (!declared) {
-            expect_words(status, TN_ERR_MODEL, WORDS("'x'", "f32[2] on entry", "f32[4] after one trip", "tn_dim_fresh", "test_control.c"));
+            expect_words(status, TN_ERR_MODEL,
+                         WORDS("'x'", "f32[2] on entry", "f32[4] after one trip", "tn_dim_fresh", "test_control.c"));
             assert_int_equal(out[1].id, 0);
             tn_graph_destroy(g);
             continue;
@@ -204,11 +207,13 @@ static void test_while_refusals(void **state) {
     tn_graph *g = tn_graph_create();
     growing c = {.n = tn_input(g, "n", TN_I64, TN_SCALAR), .x = tn_input(g, "x", TN_F32, TN_SHAPE("k"))};
     tn_value out[3], init[2] = {tn_scalar(g, TN_I64, 0), c.x};
-    expect_words(tn_while(g, 2, init, NULL, below, to_f64, &c, 0, out), TN_ERR_MODEL, WORDS("f32[k] on entry", "f64[k] after one trip"));
+    expect_words(tn_while(g, 2, init, NULL, below, to_f64, &c, 0, out), TN_ERR_MODEL,
+                 WORDS("f32[k] on entry", "f64[k] after one trip"));
     tn_graph_destroy(g);
     g = tn_graph_create();
     init[0] = tn_input(g, "n", TN_I64, TN_SCALAR);
-    expect_words(tn_while(g, 1, init, NULL, never, as_is, &init[0], 0, out), TN_ERR_MODEL, WORDS("one bool scalar", "i64"));
+    expect_words(tn_while(g, 1, init, NULL, never, as_is, &init[0], 0, out), TN_ERR_MODEL,
+                 WORDS("one bool scalar", "i64"));
     assert_int_equal(tn_neg(g, init[0]).id, 0); /* sticky */
     expect_words(tn_graph_check(g), TN_ERR_MODEL, WORDS("one bool scalar"));
     tn_graph_destroy(g);
@@ -339,14 +344,16 @@ static void test_call(void **state) {
     tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("n", 3));
     tn_attr callee = TN_A_FUNCTION("callee", f);
     const tn_op *row = tn_op_find(g->ops, "call", 4);
-    tn_node_desc desc = {.op = row, .input_count = 1, .inputs = &x, .output_count = 2, .attr_count = 1, .attrs = &callee};
+    tn_node_desc desc = {
+        .op = row, .input_count = 1, .inputs = &x, .output_count = 2, .attr_count = 1, .attrs = &callee};
     tn_node first = tn_graph_add_node(g, &desc);
     expect_ok(tn_graph_check(g));
     /* the function's symbols are the call's sizes */
     tn_value t = tn_node_output(g, first, 0), flattened = tn_node_output(g, first, 1);
     assert_true(tn_dim_equal(g, tn_value_dim(g, t, 1), tn_value_dim(g, x, 0)));
     assert_true(tn_dim_equal(g, tn_value_dim(g, t, 0), tn_dim_const(g, 3)));
-    assert_true(tn_dim_equal(g, tn_value_dim(g, flattened, 1), tn_dim_mul(g, tn_dim_const(g, 3), tn_value_dim(g, x, 0))));
+    assert_true(
+        tn_dim_equal(g, tn_value_dim(g, flattened, 1), tn_dim_mul(g, tn_dim_const(g, 3), tn_value_dim(g, x, 0))));
     desc.inputs = &t;
     tn_node second = tn_graph_add_node(g, &desc);
     tn_set_output(g, "y", tn_node_output(g, second, 0));

@@ -9,7 +9,8 @@
 #define RUN_DIMS(...) ((const int64_t[]){__VA_ARGS__})
 
 /* Runs all outputs from all inputs, in order; in[i] NULL: left out. out[i] is a new tensor, NULL on failure. */
-static inline tn_status run_graph(const tn_graph *g, const tn_interp_options *o, tn_tensor *const *in, tn_tensor **out) {
+static inline tn_status run_graph(const tn_graph *g, const tn_interp_options *o, tn_tensor *const *in,
+                                  tn_tensor **out) {
     uint32_t n = tn_graph_input_count(g), m = tn_graph_output_count(g), fed = 0;
     tn_value values[16], wanted[16];
     tn_object *objects[16];
