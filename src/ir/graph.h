@@ -184,6 +184,10 @@ typedef tn_value tn_outer_lookup(void *ctx, tn_value outer);
 tn_status tn_region_copy(tn_graph *graph, const tn_graph *source, tn_region region, uint32_t n_args, const tn_value *args,
                          uint32_t n_results, tn_value *results, tn_outer_lookup *outer, void *ctx);
 tn_status tn_node_move_before(tn_graph *graph, tn_node node, tn_node before);
+/* Takes an argument that has no uses away from a region; later ones move up. An input of the graph loses its default too. */
+tn_status tn_region_remove_arg(tn_graph *graph, tn_region region, uint32_t index);
+/* Takes its regions away from a node that is about to be removed: they can be given to another. Until then the graph is not good. */
+tn_status tn_node_release_regions(tn_graph *graph, tn_node node);
 
 /* --- reading --------------------------------------------------------------------------------------------------------------- */
 

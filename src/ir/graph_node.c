@@ -210,6 +210,41 @@ stick:
     return (tn_value){0};
 }
 
+tn_status tn_region_remove_arg(tn_graph *g, tn_region region, uint32_t index)
+{
+    TN_TRY(tn_graph_changeable(g));
+    if (!tn_region_is_alive(g, region) || index >= g->region.data[region.id].args.len)
+        return tn_fail(TN_ERR_USAGE, "removing an argument that does not exist");
+    tn_u32_vec *args = &g->region.data[region.id].args;
+    uint32_t value = args->data[index];
+    if (g->value.data[value].use_count)
+        return tn_fail(TN_ERR_USAGE, "removing argument %u of a region: it is still used", index);
+    for (uint32_t i = 0; i < g->input_default.len; i++)
+        if (g->input_default.data[i].value == value) {
+            tn_tensor_destroy(g->input_default.data[i].tensor);
+            g->input_default.data[i--] = g->input_default.data[--g->input_default.len];
+        }
+    g->value.data[value].alive = false;
+    args->len--;
+    for (uint32_t i = index; i < args->len; i++) {
+        args->data[i] = args->data[i + 1];
+        g->value.data[args->data[i]].index = i;
+    }
+    return TN_OK;
+}
+
+tn_status tn_node_release_regions(tn_graph *g, tn_node node)
+{
+    TN_TRY(tn_graph_changeable(g));
+    if (!tn_node_is_alive(g, node))
+        return tn_fail(TN_ERR_USAGE, "taking the regions of a node that is null or dead");
+    tn_node_rec *n = &g->node.data[node.id];
+    for (uint32_t i = 0; i < n->region_count; i++)
+        g->region.data[g->region_list.data[n->regions + i]].owner = 0;
+    n->region_count = 0;
+    return TN_OK;
+}
+
 tn_status tn_region_return(tn_graph *g, tn_region region, uint32_t count, const tn_value *values)
 {
     if (g->main_region)
