@@ -8,6 +8,7 @@
 #include <tenon/graph.h>
 #include <tenon/memory.h>
 #include <tenon/model.h>
+#include <tenon/passes.h>
 #include <tenon/positions.h>
 #include <tenon/session.h>
 #include <tenon/status.h>

@@ -222,6 +222,11 @@ static tn_status fire(tn_rewriter *r, const tn_rewrite *rewrite, tn_node node) {
 
 /* Tries the chain of rewrites that begins with `first` until one replaces the node. */
 static tn_status try_chain(tn_rewriter *r, uint32_t first, tn_node node) {
+    bool used = tn_node_output_count(r->g, node) == 0;
+    for (uint32_t i = 0; i < tn_node_output_count(r->g, node); i++)
+        used = used || tn_value_use_count(r->g, tn_node_output(r->g, node, i));
+    if (!used) /* replaced already, or for dce */
+        return TN_OK;
     for (uint32_t i = first; i && !r->replaced && tn_node_is_alive(r->g, node); i = r->next[i - 1])
         TN_TRY(fire(r, &r->rewrites[i - 1], node));
     return TN_OK;
