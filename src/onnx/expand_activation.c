@@ -155,7 +155,7 @@ static tn_status along_axis(tn_expand *x, tn_value (*build)(tn_expand *, tn_valu
         return tn_expand_set(x, 0, build(x, v, axis));
     const tn_dim *dims = tn_expand_dims_copy(x, 0);
     if (!dims)
-        return TN_ERR_MEMORY;
+        return tn_error_status();
     return tn_expand_set(x, 0, tn_reshape_dims(g, build(x, tn_flatten(g, v, axis), 1), rank, dims));
 }
 
@@ -181,7 +181,7 @@ static tn_status expand_hardmax(tn_expand *x) {
 static tn_status keep_all(tn_expand *x, tn_dtype mask) {
     const tn_dim *dims = tn_expand_dims_copy(x, 0);
     if (!dims)
-        return TN_ERR_MEMORY;
+        return tn_error_status();
     if (tn_expand_wants(x, 1))
         TN_TRY(tn_expand_set(x, 1, tn_expand_full(x, mask, 1, tn_expand_rank(x, 0), dims)));
     return tn_expand_set(x, 0, tn_expand_input(x, 0));
@@ -206,8 +206,6 @@ static tn_status expand_dropout(tn_expand *x) {
 }
 
 static tn_status expand_dropout_first(tn_expand *x) {
-    if (x->row->until == 6 && !tn_expand_int(x, "is_test") && tn_expand_float(x, "ratio") != 0)
-        return tn_expand_unsupported(x, "dropout in training mode (is_test = 0)");
     return keep_all(x, tn_expand_dtype(x, 0));
 }
 
@@ -227,8 +225,6 @@ static const tn_attr_spec shrink_attrs[] = {TN_SPEC_FLOAT("lambd", 0.5), TN_SPEC
 static const tn_attr_spec axis_attrs[] = {TN_SPEC_INT("axis", -1), {0}};
 static const tn_attr_spec axis_first_attrs[] = {TN_SPEC_INT("axis", 1), {0}};
 static const tn_attr_spec dropout_attrs[] = {TN_SPEC_INT("seed", 0), {0}};
-static const tn_attr_spec dropout_10_attrs[] = {TN_SPEC_FLOAT("ratio", 0.5), {0}};
-static const tn_attr_spec dropout_1_attrs[] = {TN_SPEC_FLOAT("ratio", 0.5), TN_SPEC_INT("is_test", 0), {0}};
 
 #define ONE(name, from, list, build) \
     TN_ONNX(name, .since = from, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = list, .expand = expand_##build)
@@ -258,14 +254,9 @@ static const tn_onnx_op rows[] = {
     ONE_UNTIL("LogSoftmax", 1, 12, axis_first_attrs, log_softmax),
     ONE("Hardmax", 13, axis_attrs, hardmax),
     ONE_UNTIL("Hardmax", 1, 12, axis_first_attrs, hardmax),
-    TN_ONNX("Dropout", .since = 12, .inputs = {1, 3}, .outputs = {1, 2}, .attrs = dropout_attrs,
+    TN_ONNX("Dropout", .since = 10, .inputs = {1, 3}, .outputs = {1, 2}, .attrs = dropout_attrs,
             .expand = expand_dropout),
-    TN_ONNX("Dropout", .since = 10, .until = 11, .inputs = {1, 1}, .outputs = {1, 2}, .attrs = dropout_10_attrs,
-            .expand = expand_dropout),
-    TN_ONNX("Dropout", .since = 7, .until = 9, .inputs = {1, 1}, .outputs = {1, 2}, .attrs = dropout_10_attrs,
-            .expand = expand_dropout_first),
-    TN_ONNX("Dropout", .since = 1, .until = 6, .inputs = {1, 1}, .outputs = {1, 2}, .attrs = dropout_1_attrs,
-            .expand = expand_dropout_first),
+    TN_ONNX("Dropout", .since = 1, .until = 9, .inputs = {1, 2}, .outputs = {1, 2}, .expand = expand_dropout_first),
 };
 
 const tn_onnx_family tn_onnx_family_activation = {rows, sizeof rows / sizeof *rows};

@@ -40,7 +40,7 @@ static tn_status expand_conv(tn_expand *x) {
     TN_TRY(check_weights(x, 0, &groups));
     const tn_dim *weights = tn_expand_dims_copy(x, 1);
     if (!weights)
-        return TN_ERR_MEMORY;
+        return tn_error_status();
     tn_dim channels = tn_dim_mul(g, weights[1], tn_size(x, groups));
     TN_SIZED(x, channels);
     TN_RULE(x, !tn_dim_never_equal(g, channels, tn_expand_dim(x, 0, 1)),
@@ -95,7 +95,7 @@ static tn_status expand_conv_transpose(tn_expand *x) {
     int rank = tn_expand_rank(x, 0), n = rank - 2;
     const tn_dim *weights = tn_expand_dims_copy(x, 1);
     if (!weights)
-        return TN_ERR_MEMORY;
+        return tn_error_status();
     TN_RULE(x, !tn_dim_never_equal(g, weights[0], tn_expand_dim(x, 0, 1)),
             "the input's channels are not axis 0 of the weights");
     TN_TRY(tn_expand_windows(x, &w, weights + 2, true, false));
@@ -232,19 +232,12 @@ static const tn_attr_spec transpose_attrs[] = {
     {0}};
 static const tn_attr_spec gemm_attrs[] = {
     TN_SPEC_FLOAT("alpha", 1), TN_SPEC_FLOAT("beta", 1), TN_SPEC_INT("transA", 0), TN_SPEC_INT("transB", 0), {0}};
-/* Before operator set 7: C is broadcast only when asked to, which the shapes say as well. */
-static const tn_attr_spec gemm_1_attrs[] = {TN_SPEC_FLOAT("alpha", 1),   TN_SPEC_FLOAT("beta", 1),
-                                            TN_SPEC_INT("broadcast", 0), TN_SPEC_INT("transA", 0),
-                                            TN_SPEC_INT("transB", 0),    {0}};
-
 static const tn_onnx_op rows[] = {
     TN_ONNX("Conv", .since = 1, .inputs = {2, 3}, .outputs = {1, 1}, .attrs = conv_attrs, .expand = expand_conv),
     TN_ONNX("ConvTranspose", .since = 1, .inputs = {2, 3}, .outputs = {1, 1}, .attrs = transpose_attrs,
             .expand = expand_conv_transpose),
     TN_ONNX("MatMul", .since = 1, .inputs = {2, 2}, .outputs = {1, 1}, .expand = expand_matmul),
-    TN_ONNX("Gemm", .since = 7, .inputs = {2, 3}, .outputs = {1, 1}, .attrs = gemm_attrs, .expand = expand_gemm),
-    TN_ONNX("Gemm", .since = 1, .until = 6, .inputs = {3, 3}, .outputs = {1, 1}, .attrs = gemm_1_attrs,
-            .expand = expand_gemm),
+    TN_ONNX("Gemm", .since = 1, .inputs = {2, 3}, .outputs = {1, 1}, .attrs = gemm_attrs, .expand = expand_gemm),
 };
 
 const tn_onnx_family tn_onnx_family_conv = {rows, sizeof rows / sizeof *rows};

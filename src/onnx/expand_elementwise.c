@@ -44,28 +44,9 @@ static tn_status expand_identity(tn_expand *x) {
 
 /* --- two operands, broadcast as numpy does ------------------------------------------------------------------------------------ */
 
-/* Before operator set 7 (attribute "broadcast"): the second operand is aligned at "axis" of the first, or at its end. */
-static tn_status operands(tn_expand *x, tn_value *a, tn_value *b) {
-    *a = tn_expand_input(x, 0);
-    *b = tn_expand_input(x, 1);
-    if (x->row->until != 6 || !tn_expand_int(x, "broadcast") || !tn_expand_has_attr(x, "axis"))
-        return TN_OK;
-    int rank = tn_expand_rank(x, 0), own = tn_expand_rank(x, 1), axis;
-    TN_TRY(tn_expand_axis(x, tn_expand_int(x, "axis"), rank + (rank == 0), &axis));
-    TN_RULE(x, axis + own <= rank, "the second operand, of rank %d at axis %d, reaches beyond the first, of rank %d",
-            own, axis, rank);
-    tn_dim dims[TN_MAX_RANK];
-    for (int i = 0; i < rank - axis; i++)
-        dims[i] = i < own ? tn_expand_dim(x, 1, i) : tn_size(x, 1);
-    *b = tn_reshape_dims(x->graph, *b, rank - axis, dims);
-    return TN_OK;
-}
-
-#define BINARY(build)                                           \
-    static tn_status expand_##build(tn_expand *x) {             \
-        tn_value a, b;                                          \
-        TN_TRY(operands(x, &a, &b));                            \
-        return tn_expand_set(x, 0, tn_##build(x->graph, a, b)); \
+#define BINARY(build)                                                                                   \
+    static tn_status expand_##build(tn_expand *x) {                                                     \
+        return tn_expand_set(x, 0, tn_##build(x->graph, tn_expand_input(x, 0), tn_expand_input(x, 1))); \
     }
 BINARY(add)
 BINARY(sub) BINARY(mul) BINARY(div) BINARY(and) BINARY(or) BINARY(xor) BINARY(equal) BINARY(less) BINARY(less_equal)
@@ -93,9 +74,8 @@ static bool small_constant(tn_expand *x, uint32_t input) {
 /* The dtypes of base and exponent may differ; the result has the base's. */
 static tn_status expand_pow(tn_expand *x) {
     tn_graph *g = x->graph;
-    tn_value a, b;
+    tn_value a = tn_expand_input(x, 0), b = tn_expand_input(x, 1);
     tn_dtype base = tn_expand_dtype(x, 0), power = tn_expand_dtype(x, 1), in = base;
-    TN_TRY(operands(x, &a, &b));
     if (base != power) {
         if (tn_is_int(base) && tn_is_int(power))
             in = TN_I64; /* products wrap alike in every width */
@@ -115,16 +95,14 @@ static tn_status expand_bit_shift(tn_expand *x) {
     return tn_expand_set(x, 0, left ? tn_shl(x->graph, a, b) : tn_shr(x->graph, a, b));
 }
 
-/* The slope is broadcast to the input. Before operator set 7 it belongs to the channels, axis 1. */
+/* The slope is broadcast to the input. */
 static tn_status expand_prelu(tn_expand *x) {
     tn_graph *g = x->graph;
     tn_value in = tn_expand_input(x, 0), slope = tn_expand_input(x, 1);
     int rank = tn_expand_rank(x, 0);
     const tn_dim *dims = tn_expand_dims_copy(x, 0);
     if (!dims)
-        return TN_ERR_MEMORY;
-    if (x->row->until == 6 && tn_expand_rank(x, 1) == 1 && rank > 1 && !tn_size_is(x, tn_expand_dim(x, 1, 0), 1))
-        slope = tn_expand_along(x, slope, rank, 1);
+        return tn_error_status();
     slope = tn_broadcast(g, slope, rank, dims);
     return tn_expand_set(x, 0, tn_select(g, tn_less(g, in, tn_scalar_like(g, in, 0)), tn_mul(g, slope, in), in));
 }
@@ -183,16 +161,6 @@ static tn_status expand_clip(tn_expand *x) {
     return tn_expand_set(x, 0, y);
 }
 
-/* Limits as attributes; absent ones do not limit. */
-static tn_status expand_clip_attrs(tn_expand *x) {
-    tn_value y = tn_expand_input(x, 0);
-    if (tn_expand_has_attr(x, "min"))
-        y = tn_max(x->graph, y, tn_scalar_like(x->graph, y, tn_expand_float(x, "min")));
-    if (tn_expand_has_attr(x, "max"))
-        y = tn_min(x->graph, y, tn_scalar_like(x->graph, y, tn_expand_float(x, "max")));
-    return tn_expand_set(x, 0, y);
-}
-
 /* --- casts ---------------------------------------------------------------------------------------------------------------------- */
 
 static tn_status cast_to(tn_expand *x, tn_dtype to) {
@@ -235,11 +203,9 @@ static tn_status expand_bit_cast(tn_expand *x) {
 /* --- rows ----------------------------------------------------------------------------------------------------------------------- */
 
 static const tn_attr_spec is_inf_attrs[] = {TN_SPEC_INT("detect_negative", 1), TN_SPEC_INT("detect_positive", 1), {0}};
-static const tn_attr_spec aligned_attrs[] = {TN_SPEC_INT("axis", 0), TN_SPEC_INT("broadcast", 0), {0}};
 static const tn_attr_spec mod_attrs[] = {TN_SPEC_INT("fmod", 0), {0}};
 static const tn_attr_spec shift_attrs[] = {
     {.name = "direction", .kind = TN_ATTR_STRING, .required = true, .allowed = "LEFT|RIGHT"}, {0}};
-static const tn_attr_spec clip_attrs[] = {TN_SPEC_FLOAT("min", 0), TN_SPEC_FLOAT("max", 0), {0}};
 static const tn_attr_spec cast_attrs[] = {TN_SPEC_NEEDED("to", TN_ATTR_INT),
                                           TN_SPEC_INT("saturate", 1),
                                           TN_SPEC_STRING("round_mode", "up", "up|down|nearest"),
@@ -252,9 +218,6 @@ static const tn_attr_spec bit_cast_attrs[] = {TN_SPEC_NEEDED("to", TN_ATTR_INT),
     TN_ONNX(name, .since = from, .inputs = {1, 1}, .outputs = {1, 1}, .expand = expand_##build)
 #define TWO(name, from, build) \
     TN_ONNX(name, .since = from, .inputs = {2, 2}, .outputs = {1, 1}, .expand = expand_##build)
-#define ALIGNED(name, build)                                                                           \
-    TN_ONNX(name, .since = 1, .until = 6, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = aligned_attrs, \
-            .expand = expand_##build)
 #define MANY(name, build)                                                                               \
     TN_ONNX(name, .since = 1, .inputs = {1, TN_ONNX_ANY}, .outputs = {1, 1}, .flags = TN_ONNX_VARIADIC, \
             .expand = expand_##build)
@@ -290,35 +253,23 @@ static const tn_onnx_op rows[] = {
     TN_ONNX("IsInf", .since = 10, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = is_inf_attrs, .expand = expand_is_inf),
     TN_ONNX("Identity", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .flags = TN_ONNX_UNRANKED,
             .expand = expand_identity),
-    TWO("Add", 7, add),
-    TWO("Sub", 7, sub),
-    TWO("Mul", 7, mul),
-    TWO("Div", 7, div),
-    TWO("Pow", 7, pow),
-    TWO("And", 7, and),
-    TWO("Or", 7, or),
-    TWO("Xor", 7, xor),
-    TWO("Equal", 7, equal),
-    TWO("Less", 7, less),
-    TWO("Greater", 7, greater),
+    TWO("Add", 1, add),
+    TWO("Sub", 1, sub),
+    TWO("Mul", 1, mul),
+    TWO("Div", 1, div),
+    TWO("Pow", 1, pow),
+    TWO("And", 1, and),
+    TWO("Or", 1, or),
+    TWO("Xor", 1, xor),
+    TWO("Equal", 1, equal),
+    TWO("Less", 1, less),
+    TWO("Greater", 1, greater),
     TWO("LessOrEqual", 12, less_equal),
     TWO("GreaterOrEqual", 12, greater_equal),
     TWO("BitwiseAnd", 18, and),
     TWO("BitwiseOr", 18, or),
     TWO("BitwiseXor", 18, xor),
-    TWO("PRelu", 7, prelu),
-    ALIGNED("Add", add),
-    ALIGNED("Sub", sub),
-    ALIGNED("Mul", mul),
-    ALIGNED("Div", div),
-    ALIGNED("Pow", pow),
-    ALIGNED("And", and),
-    ALIGNED("Or", or),
-    ALIGNED("Xor", xor),
-    ALIGNED("Equal", equal),
-    ALIGNED("Less", less),
-    ALIGNED("Greater", greater),
-    TN_ONNX("PRelu", .since = 1, .until = 6, .inputs = {2, 2}, .outputs = {1, 1}, .expand = expand_prelu),
+    TWO("PRelu", 1, prelu),
     TN_ONNX("Mod", .since = 10, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = mod_attrs, .expand = expand_mod),
     TN_ONNX("BitShift", .since = 11, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = shift_attrs,
             .expand = expand_bit_shift),
@@ -327,9 +278,7 @@ static const tn_onnx_op rows[] = {
     MANY("Sum", sum),
     MANY("Mean", mean),
     TN_ONNX("Where", .since = 9, .inputs = {3, 3}, .outputs = {1, 1}, .expand = expand_where),
-    TN_ONNX("Clip", .since = 11, .inputs = {1, 3}, .outputs = {1, 1}, .expand = expand_clip),
-    TN_ONNX("Clip", .since = 1, .until = 10, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = clip_attrs,
-            .expand = expand_clip_attrs),
+    TN_ONNX("Clip", .since = 1, .inputs = {1, 3}, .outputs = {1, 1}, .expand = expand_clip),
     TN_ONNX("Cast", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = cast_attrs, .expand = expand_cast),
     TN_ONNX("CastLike", .since = 15, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = cast_like_attrs,
             .expand = expand_cast_like),

@@ -29,7 +29,7 @@ static tn_status expand_gather_elements(tn_expand *x) {
     TN_TRY(tn_expand_axis(x, tn_expand_int(x, "axis"), rank, &axis));
     const tn_dim *dims = tn_expand_dims_copy(x, 0), *want = tn_expand_dims_copy(x, 1);
     if (!dims || !want)
-        return TN_ERR_MEMORY;
+        return tn_error_status();
     tn_value inside = {0}, at = tn_expand_wrap_index(x, tn_expand_input(x, 1), dims[axis], &inside);
     at = tn_mul(g, at, stride(x, rank, dims, axis));
     for (int i = 0; i < rank; i++) {
@@ -63,7 +63,7 @@ static tn_status expand_gather_nd(tn_expand *x) {
             "the last axis of the indices has %" PRId64 " entries: 1 to %d are possible", k, rank - (int)batch);
     const tn_dim *dims = tn_expand_dims_copy(x, 0), *want = tn_expand_dims_copy(x, 1);
     if (!dims || !want)
-        return TN_ERR_MEMORY;
+        return tn_error_status();
     int lead = (int)(batch + k), outer = count - 1;
     tn_value at = {0}, inside = {0}, indices = tn_expand_input(x, 1);
     for (int t = 0; t < (int)k; t++) {
@@ -102,7 +102,7 @@ static tn_status expand_reverse_sequence(tn_expand *x) {
     TN_RULE(x, tn_expand_rank(x, 1) == 1, "the lengths have rank %d: they must be a list", tn_expand_rank(x, 1));
     const tn_dim *dims = tn_expand_dims_copy(x, 0);
     if (!dims)
-        return TN_ERR_MEMORY;
+        return tn_error_status();
     TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, 1, 0), dims[batch]),
             "there must be one length for each batch entry");
     tn_value zero = tn_scalar(g, TN_I64, 0), one = tn_scalar(g, TN_I64, 1);

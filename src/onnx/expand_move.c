@@ -19,7 +19,7 @@ static tn_status expand_concat(tn_expand *x) {
     int axis;
     tn_value *parts = tn_expand_alloc(x, x->inputs, sizeof *parts);
     if (!parts)
-        return TN_ERR_MEMORY;
+        return tn_error_status();
     TN_RULE(x, x->version < 4 || tn_expand_has_attr(x, "axis"), "attribute 'axis' is missing");
     TN_TRY(tn_expand_axis(x, tn_expand_int(x, "axis"), tn_expand_rank(x, 0), &axis));
     for (uint32_t i = 0; i < x->inputs; i++) {
@@ -55,7 +55,7 @@ static tn_status expand_split(tn_expand *x) {
     tn_dim *parts = tn_expand_alloc(x, x->outputs, sizeof *parts), whole = tn_expand_dim(x, 0, axis),
            start = tn_size(x, 0);
     if (!parts)
-        return TN_ERR_MEMORY;
+        return tn_error_status();
     tn_value in = tn_expand_input(x, 0);
     if (tn_expand_has(x, 1)) {
         TN_RULE(x, !tn_expand_has_attr(x, "num_outputs"), "both 'split' and 'num_outputs' are given");
@@ -74,7 +74,7 @@ static tn_status expand_split(tn_expand *x) {
         if (!tn_dim_equal(g, sum, whole)) { /* checked at run time */
             tn_dim *dims = tn_expand_value_dims(x, in);
             if (!dims)
-                return TN_ERR_MEMORY;
+                return tn_error_status();
             dims[axis] = sum;
             in = tn_reshape_dims(g, in, rank, dims);
         }
@@ -86,7 +86,7 @@ static tn_status expand_split(tn_expand *x) {
             /* Refused at run time when the size does not divide. */
             tn_dim *dims = tn_expand_value_dims(x, in);
             if (!dims)
-                return TN_ERR_MEMORY;
+                return tn_error_status();
             dims[axis] = tn_dim_mul(g, parts[0], tn_size(x, n));
             in = tn_reshape_dims(g, in, rank, dims);
         }
@@ -274,19 +274,6 @@ static tn_status expand_pad(tn_expand *x) {
     return pad(x, lo, hi, value);
 }
 
-/* Pads and value as attributes. */
-static tn_status expand_pad_attrs(tn_expand *x) {
-    int rank = tn_expand_rank(x, 0);
-    int64_t list[2 * TN_MAX_RANK];
-    tn_dim lo[TN_MAX_RANK], hi[TN_MAX_RANK];
-    TN_TRY(tn_expand_list(x, x->row->until == 1 ? "paddings" : "pads", 2 * rank, -((int64_t)1 << 40), 0, list));
-    for (int i = 0; i < rank; i++) {
-        lo[i] = tn_size(x, list[i]);
-        hi[i] = tn_size(x, list[rank + i]);
-    }
-    return pad(x, lo, hi, tn_scalar_like(x->graph, tn_expand_input(x, 0), tn_expand_float(x, "value")));
-}
-
 /* The middle of an axis that is too large, the whole in the middle of one that is too small; odd ones: one more at the end. */
 static tn_status expand_center_crop_pad(tn_expand *x) {
     tn_graph *g = x->graph;
@@ -398,12 +385,6 @@ static const tn_attr_spec transpose_attrs[] = {TN_SPEC_INTS("perm"), {0}};
 static const tn_attr_spec concat_attrs[] = {TN_SPEC_INT("axis", 1), {0}};
 static const tn_attr_spec split_attrs[] = {TN_SPEC_INT("axis", 0), TN_SPEC_INT("num_outputs", 0), {0}};
 static const tn_attr_spec pad_attrs[] = {TN_SPEC_STRING("mode", "constant", "constant|reflect|edge|wrap"), {0}};
-static const tn_attr_spec pad_2_attrs[] = {
-    TN_SPEC_STRING("mode", "constant", "constant|reflect|edge"), TN_SPEC_INTS("pads"), TN_SPEC_FLOAT("value", 0), {0}};
-static const tn_attr_spec pad_1_attrs[] = {TN_SPEC_STRING("mode", "constant", "constant|reflect|edge"),
-                                           TN_SPEC_INTS("paddings"),
-                                           TN_SPEC_FLOAT("value", 0),
-                                           {0}};
 static const tn_attr_spec crop_attrs[] = {TN_SPEC_INTS("axes"), {0}};
 static const tn_attr_spec depth_attrs[] = {
     TN_SPEC_NEEDED("blocksize", TN_ATTR_INT), TN_SPEC_STRING("mode", "DCR", "DCR|CRD"), {0}};
@@ -415,14 +396,10 @@ static const tn_onnx_op rows[] = {
             .expand = expand_transpose),
     TN_ONNX("Concat", .since = 1, .inputs = {1, TN_ONNX_ANY}, .outputs = {1, 1}, .attrs = concat_attrs,
             .flags = TN_ONNX_VARIADIC, .expand = expand_concat),
-    TN_ONNX("Split", .since = 2, .inputs = {1, 2}, .outputs = {1, TN_ONNX_ANY}, .attrs = split_attrs,
+    TN_ONNX("Split", .since = 1, .inputs = {1, 2}, .outputs = {1, TN_ONNX_ANY}, .attrs = split_attrs,
             .expand = expand_split),
     TN_ONNX("Slice", .since = 1, .inputs = {3, 5}, .outputs = {1, 1}, .expand = expand_slice),
-    TN_ONNX("Pad", .since = 11, .inputs = {2, 4}, .outputs = {1, 1}, .attrs = pad_attrs, .expand = expand_pad),
-    TN_ONNX("Pad", .since = 2, .until = 10, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = pad_2_attrs,
-            .expand = expand_pad_attrs),
-    TN_ONNX("Pad", .since = 1, .until = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = pad_1_attrs,
-            .expand = expand_pad_attrs),
+    TN_ONNX("Pad", .since = 1, .inputs = {2, 4}, .outputs = {1, 1}, .attrs = pad_attrs, .expand = expand_pad),
     TN_ONNX("CenterCropPad", .since = 18, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = crop_attrs,
             .expand = expand_center_crop_pad),
     TN_ONNX("DepthToSpace", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = depth_attrs,

@@ -85,9 +85,9 @@ static tn_status expand_batch_norm(tn_expand *x) {
     return batch_norm(x, training);
 }
 
-/* Before operator set 14 it trains when the statistics are asked for (before 7: unless is_test). */
+/* Before operator set 14 it trains when the statistics are asked for. */
 static tn_status expand_batch_norm_first(tn_expand *x) {
-    bool training = x->version < 7 && !tn_expand_int(x, "is_test");
+    bool training = false;
     for (uint32_t i = 1; i < 5; i++)
         training = training || tn_expand_wants(x, i);
     if (!tn_expand_int(x, "spatial") && tn_expand_rank(x, 0) > 2)
@@ -123,7 +123,7 @@ static tn_status expand_group_norm(tn_expand *x) {
     TN_RULE(x, groups >= 1, "attribute 'num_groups' is %" PRId64, groups);
     const tn_dim *dims = tn_expand_dims_copy(x, 0);
     if (!dims)
-        return TN_ERR_MEMORY;
+        return tn_error_status();
     if (tn_dim_is_const(g, dims[1], &channels))
         TN_RULE(x, channels % groups == 0, "%" PRId64 " channels cannot be divided into %" PRId64 " groups", channels,
                 groups);
@@ -183,7 +183,7 @@ static tn_status expand_layer_norm(tn_expand *x) {
     TN_TRY(stash_type(x, &stash));
     const tn_dim *dims = tn_expand_dims_copy(x, 0);
     if (!dims)
-        return TN_ERR_MEMORY;
+        return tn_error_status();
     statistics(x, v, n, axes, &mean, &variance);
     tn_value inverse = inverse_deviation(x, variance);
     tn_value y = tn_mul(g, tn_cast(g, tn_mul(g, tn_sub(g, v, mean), inverse), dtype), like_input(x, 1, dims));
@@ -205,7 +205,7 @@ static tn_status expand_rms_norm(tn_expand *x) {
     TN_TRY(stash_type(x, &stash));
     const tn_dim *dims = tn_expand_dims_copy(x, 0);
     if (!dims)
-        return TN_ERR_MEMORY;
+        return tn_error_status();
     tn_value inverse = inverse_deviation(x, tn_expand_mean(x, tn_mul(g, v, v), n, axes));
     tn_value normal = tn_cast(g, tn_mul(g, v, inverse), tn_expand_dtype(x, 1));
     return tn_expand_set(x, 0, tn_mul(g, normal, like_input(x, 1, dims)));
@@ -275,11 +275,8 @@ static tn_status expand_lrn(tn_expand *x) {
 
 static const tn_attr_spec batch_attrs[] = {
     TN_SPEC_FLOAT("epsilon", 1e-5f), TN_SPEC_FLOAT("momentum", 0.9f), TN_SPEC_INT("training_mode", 0), {0}};
-static const tn_attr_spec batch_1_attrs[] = {TN_SPEC_FLOAT("epsilon", 1e-5f),
-                                             TN_SPEC_FLOAT("momentum", 0.9f),
-                                             TN_SPEC_INT("is_test", 0),
-                                             TN_SPEC_INT("spatial", 1),
-                                             {0}};
+static const tn_attr_spec batch_1_attrs[] = {
+    TN_SPEC_FLOAT("epsilon", 1e-5f), TN_SPEC_FLOAT("momentum", 0.9f), TN_SPEC_INT("spatial", 1), {0}};
 static const tn_attr_spec epsilon_attrs[] = {TN_SPEC_FLOAT("epsilon", 1e-5f), {0}};
 static const tn_attr_spec layer_attrs[] = {
     TN_SPEC_INT("axis", -1), TN_SPEC_FLOAT("epsilon", 1e-5f), TN_SPEC_INT("stash_type", 1), {0}};

@@ -51,7 +51,7 @@ static tn_status max_indices(tn_expand *x, const tn_windows *w, tn_value y, tn_v
     int64_t step[TN_MAX_RANK] = {1, 1};
     const tn_dim *dims = tn_expand_value_dims(x, y);
     if (!dims)
-        return TN_ERR_MEMORY;
+        return tn_error_status();
     lo[0] = lo[1] = hi[0] = hi[1] = tn_size(x, 0);
     for (int i = 0; i < w->spatial; i++) {
         lo[2 + i] = w->lo[i];
@@ -237,10 +237,10 @@ static const tn_onnx_op rows[] = {
     TN_ONNX("MaxPool", .since = 1, .inputs = {1, 1}, .outputs = {1, 2}, .attrs = max_attrs, .expand = expand_max_pool),
     TN_ONNX("AveragePool", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = average_attrs,
             .expand = expand_average_pool),
-    TN_ONNX("LpPool", .since = 2, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = lp_attrs, .expand = expand_lp_pool),
+    TN_ONNX("LpPool", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = lp_attrs, .expand = expand_lp_pool),
     TN_ONNX("GlobalAveragePool", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .expand = expand_global_average),
     TN_ONNX("GlobalMaxPool", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .expand = expand_global_max),
-    TN_ONNX("GlobalLpPool", .since = 2, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = p_attrs,
+    TN_ONNX("GlobalLpPool", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = p_attrs,
             .expand = expand_global_lp),
 };
 

@@ -323,7 +323,7 @@ static tn_status expand_eye_like(tn_expand *x) {
     TN_RULE(x, tn_expand_rank(x, 0) == 2, "the input has rank %d: it must be a matrix", tn_expand_rank(x, 0));
     const tn_dim *dims = tn_expand_dims_copy(x, 0);
     if (!dims)
-        return TN_ERR_MEMORY;
+        return tn_error_status();
     tn_value diagonal = tn_sub(g, tn_iota(g, TN_I64, 2, dims, 1), tn_iota(g, TN_I64, 2, dims, 0));
     return tn_expand_set(x, 0, tn_cast(g, tn_equal(g, diagonal, tn_constant_i64(g, 0, 1, &k)), (tn_dtype)dtype));
 }
