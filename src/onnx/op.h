@@ -106,6 +106,8 @@ extern const tn_onnx_family tn_onnx_family_reduce;
 extern const tn_onnx_family tn_onnx_family_conv;
 extern const tn_onnx_family tn_onnx_family_pool;
 extern const tn_onnx_family tn_onnx_family_norm;
+extern const tn_onnx_family tn_onnx_family_resize;
+extern const tn_onnx_family tn_onnx_family_einsum;
 
 /* The row of an operator in an operator set, or NULL. `domain` "" or "ai.onnx" is the default one. */
 const tn_onnx_op *tn_onnx_find(const char *domain, const char *name, int version);

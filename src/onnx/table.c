@@ -13,7 +13,9 @@ static const tn_onnx_family *const families[] = {
     &tn_onnx_family_shape,       &tn_onnx_family_move,
     &tn_onnx_family_gather,      &tn_onnx_family_reduce,
     &tn_onnx_family_conv,        &tn_onnx_family_pool,
-    &tn_onnx_family_norm,        NULL,
+    &tn_onnx_family_norm,
+    &tn_onnx_family_resize,
+    &tn_onnx_family_einsum,        NULL,
 };
 
 /* Newest operator set versions whose operators the rows speak of. */
