@@ -2,13 +2,42 @@
 #ifndef TESTS_SUPPORT_RUN_GRAPH_H
 #define TESTS_SUPPORT_RUN_GRAPH_H
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "interp/interp.h"
 
 #define RUN_DIMS(...) ((const int64_t[]){__VA_ARGS__})
 
-/* Runs all outputs from all inputs, in order; in[i] NULL: left out. out[i] is a new tensor, NULL on failure. */
+/* The graph keeps the verifier's rules, and so does what its text form reads as, which prints as the same text; a clone too. */
+static inline tn_status check_graph(const tn_graph *g) {
+    tn_graph *graphs[2] = {NULL, NULL};
+    TN_TRY(tn_graph_verify(g));
+    char *text = tn_graph_print(g);
+    if (!text)
+        return tn_error_status();
+    graphs[0] = tn_graph_parse(NULL, text, strlen(text));
+    graphs[1] = tn_graph_clone(g, NULL, NULL);
+    tn_status status = TN_OK;
+    for (int i = 0; i < 2 && status == TN_OK; i++) {
+        status = graphs[i] ? tn_graph_verify(graphs[i]) : tn_error_status();
+        char *again = status == TN_OK ? tn_graph_print(graphs[i]) : NULL;
+        if (again && strcmp(text, again) != 0)
+            status = tn_fail(TN_ERR_FAILED, "%s prints otherwise", i ? "a clone" : "a parsed graph");
+        if (again)
+            tn_graph_free_text(graphs[i], again);
+    }
+    if (status != TN_OK)
+        fprintf(stderr, "%s\n", text);
+    tn_graph_destroy(graphs[0]);
+    tn_graph_destroy(graphs[1]);
+    tn_graph_free_text(g, text);
+    return status;
+}
+
+/* Runs all outputs from all inputs, in order; in[i] NULL: left out. out[i] is a new tensor, NULL on failure. Without options the
+   graph is checked first. */
 static inline tn_status run_graph(const tn_graph *g, const tn_interp_options *o, tn_tensor *const *in,
                                   tn_tensor **out) {
     uint32_t n = tn_graph_input_count(g), m = tn_graph_output_count(g), fed = 0;
@@ -16,6 +45,8 @@ static inline tn_status run_graph(const tn_graph *g, const tn_interp_options *o,
     tn_object *objects[16];
     if (n > 16 || m > 16)
         abort();
+    if (!o)
+        TN_TRY(check_graph(g));
     for (uint32_t i = 0; i < n; i++)
         if (in[i]) {
             values[fed] = tn_graph_input(g, i);
