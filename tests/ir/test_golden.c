@@ -35,7 +35,8 @@ static bool check(const char *path, bool update) {
     /* clones and copies keep everything too */
     tn_graph *clone = good ? tn_graph_clone(graph, NULL, NULL) : NULL;
     char *again = clone ? tn_graph_print(clone) : NULL;
-    if (good && (!again || strcmp(again, printed) != 0 || !tn_graph_equal(graph, clone) || tn_graph_verify(clone) != TN_OK)) {
+    if (good &&
+        (!again || strcmp(again, printed) != 0 || !tn_graph_equal(graph, clone) || tn_graph_verify(clone) != TN_OK)) {
         print_error("%s: a clone differs: %s\n%s\n", path, tn_error_message(), again ? again : "");
         good = false;
     }

@@ -12,6 +12,7 @@
 
 #include "base/number.h"
 #include "base/pool.h"
+#include "support/graph_checks.h"
 #include "support/op_harness.h"
 
 #define GUARD 64
@@ -328,8 +329,10 @@ static tn_status build(const op_case *c, prepared *p) {
         tn_dim shape[TN_MAX_RANK];
         for (int k = 0; k < c->in[i]->rank; k++)
             shape[k] = tn_dim_const(p->graph, c->in[i]->dims[k]);
+        char name[16];
+        snprintf(name, sizeof name, "in%u", i);
         value[i] = tn_region_add_arg(p->graph, tn_graph_region(p->graph),
-                                     tn_type_tensor(p->graph, (tn_dtype)c->in[i]->dtype, c->in[i]->rank, shape), NULL);
+                                     tn_type_tensor(p->graph, (tn_dtype)c->in[i]->dtype, c->in[i]->rank, shape), name);
     }
     for (uint32_t i = 0; i < c->attrs; i++) {
         attr[i] = c->attr[i];
@@ -349,6 +352,8 @@ static tn_status build(const op_case *c, prepared *p) {
         return status;
     }
     tn_value out = tn_node_output(p->graph, p->node, 0);
+    assert_int_equal(tn_graph_add_output(p->graph, out, "out"), TN_OK);
+    check_graph(p->graph);
     p->dtype = tn_value_dtype(p->graph, out);
     p->rank = tn_value_rank(p->graph, out);
     p->known = p->rank >= 0;
