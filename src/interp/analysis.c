@@ -52,12 +52,14 @@ static tn_status mark_needs(marking *m) {
     return TN_OK;
 }
 
-/* Whether a node stands in the main region outside of `only`. */
+/* Whether a node stands outside of `only` and of functions. */
 static bool stands_aside(const tn_graph *g, tn_node node, tn_node only) {
     for (;;) {
+        if (node.id == only.id)
+            return false;
         tn_region region = tn_node_parent(g, node);
         if (region.id == g->main_region)
-            return node.id != only.id;
+            return true;
         node = tn_region_owner(g, region);
         if (!node.id)
             return false; /* in a function */
@@ -104,32 +106,37 @@ static void give_slot(tn_interp_plan *p, tn_region root, tn_value value) {
         p->slot[value.id] = ++p->slots[root.id];
 }
 
+static tn_status visit_region(tn_interp_plan *p, tn_region region, tn_region root, int depth);
+
+static tn_status visit_node(tn_interp_plan *p, tn_node node, tn_region root, int depth) {
+    const tn_graph *g = p->graph;
+    for (uint32_t i = 0; i < tn_node_region_count(g, node); i++)
+        TN_TRY(visit_region(p, tn_node_region(g, node, i), root, depth + 1));
+    for (uint32_t i = 0; i < tn_node_output_count(g, node); i++)
+        give_slot(p, root, tn_node_output(g, node, i));
+    for (uint32_t i = 0; i < tn_node_input_count(g, node); i++) {
+        tn_value value = tn_node_input(g, node, i);
+        if (!value.id)
+            continue;
+        p->last[value.id] = lift(g, node, value).id;
+        if (!p->last[value.id]) {
+            tn_fail(TN_ERR_MODEL, "input %" PRIu32 " of %s is a value that it cannot see", i, tn_node_op_name(g, node));
+            tn_fail_at_node(g, node);
+            return TN_ERR_MODEL;
+        }
+    }
+    return TN_OK;
+}
+
 static tn_status visit_region(tn_interp_plan *p, tn_region region, tn_region root, int depth) {
     const tn_graph *g = p->graph;
     if (depth > TN_MAX_NESTING)
         return tn_fail(TN_ERR_LIMIT, "regions nested deeper than %d", TN_MAX_NESTING);
     for (uint32_t i = 0; i < tn_region_arg_count(g, region); i++)
         give_slot(p, root, tn_region_arg(g, region, i));
-    for (tn_node node = tn_region_first(g, region); node.id; node = tn_node_next(g, node)) {
-        if (!p->needed[node.id])
-            continue;
-        for (uint32_t i = 0; i < tn_node_region_count(g, node); i++)
-            TN_TRY(visit_region(p, tn_node_region(g, node, i), root, depth + 1));
-        for (uint32_t i = 0; i < tn_node_output_count(g, node); i++)
-            give_slot(p, root, tn_node_output(g, node, i));
-        for (uint32_t i = 0; i < tn_node_input_count(g, node); i++) {
-            tn_value value = tn_node_input(g, node, i);
-            if (!value.id)
-                continue;
-            p->last[value.id] = lift(g, node, value).id;
-            if (!p->last[value.id]) {
-                tn_fail(TN_ERR_MODEL, "input %" PRIu32 " of %s is a value that it cannot see", i,
-                        tn_node_op_name(g, node));
-                tn_fail_at_node(g, node);
-                return TN_ERR_MODEL;
-            }
-        }
-    }
+    for (tn_node node = tn_region_first(g, region); node.id; node = tn_node_next(g, node))
+        if (p->needed[node.id])
+            TN_TRY(visit_node(p, node, root, depth));
     return TN_OK;
 }
 
@@ -181,7 +188,7 @@ static tn_status make(tn_interp_plan *p, marking *m, uint8_t *fed, uint32_t n_fe
     for (uint32_t i = 0; i < n_out; i++)
         TN_TRY(mark_value(m, out[i]));
     TN_TRY(mark_needs(m));
-    TN_TRY(visit_region(p, main, main, 0));
+    TN_TRY(only.id ? visit_node(p, only, main, 0) : visit_region(p, main, main, 0));
     for (uint32_t f = 0; f < g->function.len; f++) {
         tn_region region = {g->function.data[f].region};
         if (p->needed[tn_region_last(g, region).id])

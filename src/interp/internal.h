@@ -21,7 +21,7 @@ typedef struct tn_interp_plan {
 } tn_interp_plan;
 
 /* `whole`: the main region is run to its return, as a function is; else for `out` (values of the main region). `only`, if not null,
-   is the one node of the main region that is run. */
+   is the one node that is run. */
 tn_status tn_interp_plan_make(tn_interp_plan *plan, const tn_graph *graph, tn_heap *heap, uint32_t n_fed,
                               const tn_value *fed, bool whole, tn_node only, uint32_t n_out, const tn_value *out);
 void tn_interp_plan_free(tn_interp_plan *plan);
@@ -89,6 +89,8 @@ typedef struct tn_interp_runner {
 
 /* Runs the needed nodes of a region but its return. */
 tn_status tn_interp_run_nodes(tn_interp_runner *runner, tn_interp_scope *scope, tn_region region);
+/* Runs one node. */
+tn_status tn_interp_run_one(tn_interp_runner *runner, tn_interp_scope *scope, tn_node node);
 void tn_interp_runner_free(tn_interp_runner *runner);
 
 #endif

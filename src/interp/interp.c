@@ -8,8 +8,8 @@
 
 /* --- what is fed and fetched ------------------------------------------------------------------------------------------------------ */
 
-/* Values of the main region, each fed once. */
-static tn_status check_values(const tn_graph *g, tn_heap *heap, uint32_t n_in, const tn_value *in_values,
+/* Values of the main region (or `anywhere`), each fed once. */
+static tn_status check_values(const tn_graph *g, tn_heap *heap, bool anywhere, uint32_t n_in, const tn_value *in_values,
                               tn_object *const *in, uint32_t n_out, const tn_value *out_values) {
     char label[200];
     for (uint32_t i = 0; i < n_in + n_out; i++) {
@@ -18,7 +18,7 @@ static tn_status check_values(const tn_graph *g, tn_heap *heap, uint32_t n_in, c
         if (!tn_value_is_alive(g, v))
             return tn_fail(TN_ERR_USAGE, "a value is %s that is null, dead or of another graph (%%%" PRIu32 ")", what,
                            v.id);
-        if (tn_interp_home(g, v).id != g->main_region)
+        if (!anywhere && tn_interp_home(g, v).id != g->main_region)
             return tn_fail(TN_ERR_USAGE, "value %s is %s, but it lies inside a body",
                            tn_interp_label(g, v, label, sizeof label), what);
         if (i < n_in && !in[i])
@@ -174,7 +174,7 @@ static tn_status take_results(tn_interp_scope *s, uint32_t n_out, const tn_value
     return TN_OK;
 }
 
-static tn_status run(tn_interp_runner *r, tn_interp_plan *plan, const tn_dim_env *env, uint32_t n_in,
+static tn_status run(tn_interp_runner *r, tn_interp_plan *plan, tn_node only, const tn_dim_env *env, uint32_t n_in,
                      const tn_value *in_values, tn_object *const *in, uint32_t n_out, const tn_value *out_values,
                      tn_object **out) {
     tn_interp_scope scope;
@@ -189,7 +189,7 @@ static tn_status run(tn_interp_runner *r, tn_interp_plan *plan, const tn_dim_env
     if (status == TN_OK)
         status = bind_inputs(&scope, n_in, in_values);
     if (status == TN_OK)
-        status = tn_interp_run_nodes(r, &scope, main);
+        status = only.id ? tn_interp_run_one(r, &scope, only) : tn_interp_run_nodes(r, &scope, main);
     if (status == TN_OK)
         status = take_results(&scope, n_out, out_values, out);
     tn_interp_scope_free(&scope);
@@ -209,11 +209,11 @@ static tn_status run_for(const tn_graph *g, const tn_interp_options *options, tn
         options = &none;
     tn_interp_runner r = {.options = options, .heap = options->heap};
     tn_interp_plan plan;
-    TN_TRY(check_values(g, r.heap, n_in, in_values, in, n_out, out_values));
+    TN_TRY(check_values(g, r.heap, only.id != 0, n_in, in_values, in, n_out, out_values));
     TN_TRY(tn_interp_plan_make(&plan, g, r.heap, n_in, in_values, false, only, n_out, out_values));
     r.tapped = &plan;
     r.base_bytes = tn_heap_in_use(r.heap);
-    tn_status status = run(&r, &plan, env, n_in, in_values, in, n_out, out_values, out);
+    tn_status status = run(&r, &plan, only, env, n_in, in_values, in, n_out, out_values, out);
     tn_interp_runner_free(&r);
     for (uint32_t i = 0; i < n_out && status == TN_OK; i++) {
         tn_object *shared = out[i];
@@ -237,8 +237,8 @@ tn_status tn_interp_run(const tn_graph *g, const tn_interp_options *options, uin
 
 tn_status tn_interp_run_node(const tn_graph *g, const tn_interp_options *options, tn_node node, const tn_dim_env *env,
                              uint32_t n_in, const tn_value *in_values, tn_object *const *in, tn_object **out) {
-    if (!g || !tn_node_is_alive(g, node) || tn_node_parent(g, node).id != g->main_region)
-        return tn_fail(TN_ERR_USAGE, "a node to run is dead or not in the main region");
+    if (!g || !tn_node_is_alive(g, node))
+        return tn_fail(TN_ERR_USAGE, "a node to run is null or dead");
     uint32_t n_out = tn_node_output_count(g, node);
     tn_heap *heap = options ? options->heap : NULL;
     tn_value *values = tn_alloc_array(heap, (size_t)n_out + 1, sizeof *values);

@@ -33,8 +33,8 @@ tn_status tn_interp_run(const tn_graph *graph, const tn_interp_options *options,
                         const tn_value *in_values, tn_object *const *in, uint32_t n_out, const tn_value *out_values,
                         tn_object **out);
 
-/* Runs one node of the main region, from its inputs and the enclosing values that its regions read; out[i] is its output i, as above.
-   Effects of other nodes of the main region do not happen. `env` (may be NULL): symbols bound already. For host instructions of
+/* Runs one node, in whatever region, from its inputs and the enclosing values that its regions read; out[i] is its output i, as above.
+   Effects of other nodes do not happen. `env` (may be NULL): symbols bound already. For host instructions of
    compiled plans. */
 tn_status tn_interp_run_node(const tn_graph *graph, const tn_interp_options *options, tn_node node,
                              const tn_dim_env *env, uint32_t n_in, const tn_value *in_values, tn_object *const *in,

@@ -259,7 +259,7 @@ static tn_status run_operands(tn_interp_runner *r, tn_interp_scope *s, const tn_
     return evaluate(r, s, e, op);
 }
 
-static tn_status run_node(tn_interp_runner *r, tn_interp_scope *s, tn_node node) {
+tn_status tn_interp_run_one(tn_interp_runner *r, tn_interp_scope *s, tn_node node) {
     const tn_graph *g = s->plan->graph;
     const tn_op *op = tn_node_op(g, node);
     TN_TRY(step(r));
@@ -304,7 +304,7 @@ tn_status tn_interp_run_nodes(tn_interp_runner *r, tn_interp_scope *s, tn_region
     const tn_graph *g = s->plan->graph;
     for (tn_node node = tn_region_first(g, region); node.id; node = tn_node_next(g, node))
         if (s->plan->needed[node.id] && !tn_node_has_trait(g, node, TN_TERMINATOR))
-            TN_TRY(run_node(r, s, node));
+            TN_TRY(tn_interp_run_one(r, s, node));
     return TN_OK;
 }
 

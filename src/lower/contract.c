@@ -1,12 +1,13 @@
 /* Contractions and windows: accesses with guards over outer and inner axes. */
 #include "lower/lowering.h"
+#include "ops/ops.h"
 
 static bool is_const(const tn_lowerer *l, tn_dim d, int64_t value) {
     int64_t n;
     return tn_dim_is_const(l->graph, d, &n) && n == value;
 }
 
-static void use_place(tn_access *a, const tn_place *p, tn_dtype dtype) {
+static void use_place(tn_access *a, const tn_view *p, tn_dtype dtype) {
     a->slot = p->slot;
     a->dtype = (uint8_t)dtype;
     a->offset = p->offset;
@@ -26,7 +27,7 @@ static bool add_axis(tn_kernel *k, bool inner, tn_size extent) {
 
 /* One windowed axis of an operand: source index = outer index * stride + inner index * dilation - lo. `inner` is -1 where the window
    is one element. Sets strides, moves *offset, adds a guard where padding may be read. */
-static tn_status window_axis(tn_lowerer *l, const tn_kernel *k, tn_access *a, const tn_place *p, int axis, int outer, int inner,
+static tn_status window_axis(tn_lowerer *l, const tn_kernel *k, tn_access *a, const tn_view *p, int axis, int outer, int inner,
                              int64_t stride, int64_t dilation, tn_dim lo, tn_dim hi, tn_dim *offset) {
     tn_graph *g = l->graph;
     tn_dim step = tn_lowering_dim(l, p->stride[axis]);
@@ -56,10 +57,10 @@ tn_status tn_lower_window(tn_lowerer *l, tn_node node) {
     if (!tn_lowering_known(l, y) || !tn_lowering_admits(dtype))
         return TN_ERR_UNSUPPORTED;
     uint32_t place = tn_lowering_value(l, x);
-    tn_draft *d = place == TN_NO_PLACE ? NULL : tn_lowering_draft(l, y, node, TN_KERNEL_REDUCE);
+    tn_draft *d = place == TN_NO_VIEW ? NULL : tn_lowering_draft(l, y, node, TN_KERNEL_REDUCE);
     if (!d)
         return tn_error_status();
-    const tn_place p = l->plan->place.data[place];
+    const tn_view p = l->plan->view.data[place];
     const int64_t *window, *stride, *dilation;
     const tn_dim *lo, *hi;
     tn_attr_ints(g, node, "window", &window);
@@ -110,7 +111,7 @@ static tn_draft *contract_draft(tn_lowerer *l, tn_value y, tn_node node) {
 }
 
 /* x[n, g, c, s...], w[g, m, c, k...] -> y[n, (g, m), s...]; the axis of groups is there only with more than one. */
-static tn_status lower_conv(tn_lowerer *l, tn_node node, const tn_place *px, const tn_place *pw) {
+static tn_status lower_conv(tn_lowerer *l, tn_node node, const tn_view *px, const tn_view *pw) {
     tn_graph *g = l->graph;
     const int64_t *stride, *dilation, *spread;
     const tn_dim *lo, *hi;
@@ -185,7 +186,7 @@ static bool listed(const int64_t *list, uint32_t n, int axis) {
     return false;
 }
 
-static tn_status lower_dot(tn_lowerer *l, tn_node node, const tn_place *pa, const tn_place *pb) {
+static tn_status lower_dot(tn_lowerer *l, tn_node node, const tn_view *pa, const tn_view *pb) {
     tn_graph *g = l->graph;
     const int64_t *batch[2], *contract[2];
     uint32_t n_batch = tn_attr_ints(g, node, "a_batch", &batch[0]), n_contract = tn_attr_ints(g, node, "a_contract", &contract[0]);
@@ -194,7 +195,7 @@ static tn_status lower_dot(tn_lowerer *l, tn_node node, const tn_place *pa, cons
     tn_draft *d = contract_draft(l, tn_node_output(g, node, 0), node);
     if (!d)
         return TN_ERR_MEMORY;
-    const tn_place *p[2] = {pa, pb};
+    const tn_view *p[2] = {pa, pb};
     tn_kernel *k = &d->kernel;
     /* the kernel axis of each operand's axis */
     int axis_of[2][TN_MAX_RANK];
@@ -235,9 +236,9 @@ tn_status tn_lower_contract(tn_lowerer *l, tn_node node) {
     tn_value y = tn_node_output(g, node, 0), a = tn_node_input(g, node, 0), b = tn_node_input(g, node, 1);
     if (!tn_lowering_known(l, y) || !tn_lowering_admits(tn_value_dtype(g, a)) || tn_value_dtype(g, a) != tn_value_dtype(g, y))
         return TN_ERR_UNSUPPORTED;
-    uint32_t pa = tn_lowering_value(l, a), pb = pa == TN_NO_PLACE ? pa : tn_lowering_value(l, b);
-    if (pb == TN_NO_PLACE)
+    uint32_t pa = tn_lowering_value(l, a), pb = pa == TN_NO_VIEW ? pa : tn_lowering_value(l, b);
+    if (pb == TN_NO_VIEW)
         return tn_error_status();
-    const tn_place x = l->plan->place.data[pa], w = l->plan->place.data[pb];
-    return strcmp(tn_node_op_name(g, node), "conv") == 0 ? lower_conv(l, node, &x, &w) : lower_dot(l, node, &x, &w);
+    const tn_view x = l->plan->view.data[pa], w = l->plan->view.data[pb];
+    return tn_node_op(g, node)->code == TN_CONTRACT_CONV ? lower_conv(l, node, &x, &w) : lower_dot(l, node, &x, &w);
 }

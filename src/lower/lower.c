@@ -39,7 +39,18 @@ static bool push_u32(tn_lowerer *l, tn_u32_vec *v, uint32_t x) { return tn_vec_p
 
 /* --- HOST ---------------------------------------------------------------------------------------------------------------------- */
 
-/* The enclosing values that the regions of a node read: (value, place) pairs. */
+/* Whether a region lies inside a node. */
+static bool lies_inside(const tn_graph *g, tn_region region, tn_node node) {
+    while (region.id) {
+        tn_node owner = tn_region_owner(g, region);
+        if (owner.id == node.id)
+            return true;
+        region = owner.id ? tn_node_parent(g, owner) : (tn_region){0};
+    }
+    return false;
+}
+
+/* The enclosing values that the regions of a node read: (value, view) pairs. */
 static tn_status add_outer(tn_lowerer *l, tn_node owner, tn_host_call *h, int depth) {
     tn_graph *g = l->graph;
     if (depth > TN_MAX_NESTING)
@@ -52,17 +63,17 @@ static tn_status add_outer(tn_lowerer *l, tn_node owner, tn_host_call *h, int de
                     continue;
                 tn_node producer = tn_value_producer(g, v);
                 uint32_t home = producer.id ? tn_node_parent(g, producer).id : g->value.data[v.id].region;
-                if (home != g->main_region)
+                if (lies_inside(g, (tn_region){home}, h->node))
                     continue;
                 bool have = false;
                 for (uint32_t k = 0; k < h->outer_count && !have; k++)
-                    have = l->plan->place_list.data[h->outer + 2 * k] == v.id;
+                    have = l->plan->view_list.data[h->outer + 2 * k] == v.id;
                 if (have)
                     continue;
                 uint32_t place = tn_lowering_value(l, v);
-                if (place == TN_NO_PLACE)
+                if (place == TN_NO_VIEW)
                     return tn_error_status();
-                if (!push_u32(l, &l->plan->place_list, v.id) || !push_u32(l, &l->plan->place_list, place))
+                if (!push_u32(l, &l->plan->view_list, v.id) || !push_u32(l, &l->plan->view_list, place))
                     return TN_ERR_MEMORY;
                 h->outer_count++;
             }
@@ -77,16 +88,16 @@ tn_status tn_lower_host(tn_lowerer *l, tn_node node) {
     tn_host_call h = {.node = node, .input_count = tn_node_input_count(g, node), .output_count = tn_node_output_count(g, node)};
     for (uint32_t i = 0; i < h.input_count; i++) {
         tn_value v = tn_node_input(g, node, i);
-        if (v.id && tn_lowering_value(l, v) == TN_NO_PLACE)
+        if (v.id && tn_lowering_value(l, v) == TN_NO_VIEW)
             return tn_error_status();
     }
-    h.inputs = p->place_list.len;
+    h.inputs = p->view_list.len;
     for (uint32_t i = 0; i < h.input_count; i++) {
         tn_value v = tn_node_input(g, node, i);
-        if (!push_u32(l, &p->place_list, v.id ? l->place_of[v.id] : TN_NO_PLACE))
+        if (!push_u32(l, &p->view_list, v.id ? l->view_of[v.id] : TN_NO_VIEW))
             return TN_ERR_MEMORY;
     }
-    h.outer = p->place_list.len;
+    h.outer = p->view_list.len;
     TN_TRY(add_outer(l, node, &h, 0));
     h.outputs = p->slot_list.len;
     bool unknown = false;
@@ -117,7 +128,7 @@ tn_status tn_lower_host(tn_lowerer *l, tn_node node) {
         TN_TRY(tn_lowering_emit(l, TN_DO_BIND, l->segment, 0));
     }
     for (uint32_t i = 0; i < h.output_count; i++)
-        if (tn_lowering_place(l, tn_node_output(g, node, i), p->slot_list.data[h.outputs + i], (tn_dim){0}, NULL) == TN_NO_PLACE)
+        if (tn_lowering_view(l, tn_node_output(g, node, i), p->slot_list.data[h.outputs + i], (tn_dim){0}, NULL) == TN_NO_VIEW)
             return tn_error_status() == TN_OK ? TN_ERR_MEMORY : tn_error_status();
     return TN_OK;
 }
@@ -140,7 +151,7 @@ static tn_status lower_constant(tn_lowerer *l, tn_node node) {
         tn_tensor_destroy(s.tensor);
         return TN_ERR_MEMORY;
     }
-    return tn_lowering_place(l, v, l->plan->slot.len - 1, (tn_dim){0}, NULL) == TN_NO_PLACE ? TN_ERR_MEMORY : TN_OK;
+    return tn_lowering_view(l, v, l->plan->slot.len - 1, (tn_dim){0}, NULL) == TN_NO_VIEW ? TN_ERR_MEMORY : TN_OK;
 }
 
 static tn_status lower_node(tn_lowerer *l, tn_node node) {
@@ -158,9 +169,22 @@ static tn_status lower_node(tn_lowerer *l, tn_node node) {
     case TN_LOWER_REDUCE: status = tn_lower_reduce(l, node); break;
     case TN_LOWER_WINDOW: status = tn_lower_window(l, node); break;
     case TN_LOWER_CONTRACT: status = tn_lower_contract(l, node); break;
+    case TN_LOWER_CONTROL: status = tn_lower_control(l, node); break;
     default: break;
     }
     return status == TN_ERR_UNSUPPORTED ? tn_lower_host(l, node) : status;
+}
+
+tn_status tn_lower_region(tn_lowerer *l, tn_region region) {
+    tn_graph *g = l->graph;
+    for (tn_node n = tn_region_first(g, region); n.id; n = tn_node_next(g, n)) {
+        tn_status status = lower_node(l, n);
+        if (status == TN_OK)
+            continue;
+        TN_TRY(tn_graph_check(g));
+        return tn_error_status() == TN_OK ? tn_fail(status, "lowering %s failed", tn_node_op_name(g, n)) : status;
+    }
+    return TN_OK;
 }
 
 static tn_status lower_inputs(tn_lowerer *l) {
@@ -174,8 +198,8 @@ static tn_status lower_inputs(tn_lowerer *l) {
         uint32_t slot = p->slot.len - 1;
         if (tn_value_rank(g, v) > 0)
             TN_TRY(bind_value(l, v, slot));
-        uint32_t place = tn_lowering_place(l, v, slot, (tn_dim){0}, NULL);
-        if (place == TN_NO_PLACE || !push_u32(l, &p->input_place, place))
+        uint32_t place = tn_lowering_view(l, v, slot, (tn_dim){0}, NULL);
+        if (place == TN_NO_VIEW || !push_u32(l, &p->input_view, place))
             return TN_ERR_MEMORY;
     }
     return tn_lowering_emit(l, TN_DO_BIND, 0, 0);
@@ -184,9 +208,9 @@ static tn_status lower_inputs(tn_lowerer *l) {
 static tn_status lower_outputs(tn_lowerer *l) {
     for (uint32_t i = 0; i < tn_graph_output_count(l->graph); i++) {
         uint32_t place = tn_lowering_value(l, tn_graph_output(l->graph, i));
-        if (place == TN_NO_PLACE || !push_u32(l, &l->plan->output_place, place))
+        if (place == TN_NO_VIEW || !push_u32(l, &l->plan->output_view, place))
             return tn_error_status() == TN_OK ? TN_ERR_MEMORY : tn_error_status();
-        l->plan->slot.data[l->plan->place.data[place].slot].fetched = true;
+        l->plan->slot.data[l->plan->view.data[place].slot].fetched = true;
     }
     return tn_lowering_emit(l, TN_DO_END, 0, 0);
 }
@@ -196,6 +220,18 @@ static void touch(tn_lowerer *l, uint32_t slot, int32_t at) {
     if (s->first < 0)
         s->first = at;
     s->last = at;
+}
+
+/* What is made before a loop and read in it is read again on the next trip. */
+static void extend_over_loops(tn_plan *p) {
+    for (uint32_t i = 0; i < p->code.len; i++) {
+        if (p->code.data[i].op != TN_DO_LOOP)
+            continue;
+        int32_t from = (int32_t)p->code.data[i].b, to = (int32_t)i;
+        for (uint32_t s = 0; s < p->slot.len; s++)
+            if (p->slot.data[s].first >= 0 && p->slot.data[s].first < from && p->slot.data[s].last >= from && p->slot.data[s].last < to)
+                p->slot.data[s].last = to;
+    }
 }
 
 tn_status tn_lowering_lifetimes(tn_lowerer *l) {
@@ -211,14 +247,16 @@ tn_status tn_lowering_lifetimes(tn_lowerer *l) {
         } else if (in.op == TN_DO_HOST) {
             const tn_host_call *h = &p->host.data[in.a];
             for (uint32_t j = 0; j < h->input_count; j++)
-                if (p->place_list.data[h->inputs + j] != TN_NO_PLACE)
-                    touch(l, p->place.data[p->place_list.data[h->inputs + j]].slot, (int32_t)i);
+                if (p->view_list.data[h->inputs + j] != TN_NO_VIEW)
+                    touch(l, p->view.data[p->view_list.data[h->inputs + j]].slot, (int32_t)i);
             for (uint32_t j = 0; j < h->outer_count; j++)
-                touch(l, p->place.data[p->place_list.data[h->outer + 2 * j + 1]].slot, (int32_t)i);
+                touch(l, p->view.data[p->view_list.data[h->outer + 2 * j + 1]].slot, (int32_t)i);
             for (uint32_t j = 0; j < h->output_count; j++)
                 touch(l, p->slot_list.data[h->outputs + j], (int32_t)i);
-        }
+        } else if (in.op == TN_DO_BRANCH && in.a != UINT32_MAX)
+            touch(l, p->view.data[in.a].slot, (int32_t)i);
     }
+    extend_over_loops(p);
     for (uint32_t i = 0; i < p->slot.len; i++) {
         if (p->slot.data[i].fetched)
             p->slot.data[i].last = (int32_t)p->code.len;
@@ -236,19 +274,14 @@ static tn_status lower_all(tn_lowerer *l) {
     for (uint32_t i = 0; i < l->symbols; i++)
         l->symbol_segment[i] = UINT32_MAX;
     for (uint32_t i = 0; i < l->values; i++)
-        l->place_of[i] = TN_NO_PLACE;
+        l->view_of[i] = TN_NO_VIEW;
     TN_TRY(lower_inputs(l));
-    for (tn_node n = tn_region_first(g, tn_graph_region(g)); n.id; n = tn_node_next(g, n)) {
-        tn_status status = lower_node(l, n);
-        if (status != TN_OK) {
-            TN_TRY(tn_graph_check(g));
-            if (tn_error_status() == TN_OK)
-                return tn_fail(status, "lowering %s failed", tn_node_op_name(g, n));
-            return status;
-        }
-    }
+    TN_TRY(tn_lower_region(l, tn_graph_region(g)));
     TN_TRY(lower_outputs(l));
     TN_TRY(tn_lowering_lifetimes(l));
+    for (uint32_t i = 0; i < l->symbols; i++)
+        if (!push_u32(l, &l->plan->symbol_segment, l->symbol_segment[i]))
+            return TN_ERR_MEMORY;
     return tn_graph_check(g);
 }
 
@@ -263,11 +296,11 @@ tn_plan *tn_lower(tn_heap *heap, tn_graph *graph, const tn_lower_options *option
     tn_arena_init(&p->arena, heap);
     tn_lowerer l = {.plan = p, .graph = graph, .options = options, .values = graph->value.len, .symbols = graph->dims.symbol.len};
     tn_arena_init(&l.scratch, heap);
-    l.place_of = tn_alloc_array(heap, l.values, sizeof *l.place_of);
+    l.view_of = tn_alloc_array(heap, l.values, sizeof *l.view_of);
     l.draft_of = tn_alloc_array(heap, l.values, sizeof *l.draft_of);
     l.symbol_segment = tn_alloc_array(heap, l.symbols + 1u, sizeof *l.symbol_segment);
-    tn_status status = l.place_of && l.draft_of && l.symbol_segment ? lower_all(&l) : TN_ERR_MEMORY;
-    tn_free(heap, l.place_of);
+    tn_status status = l.view_of && l.draft_of && l.symbol_segment ? lower_all(&l) : TN_ERR_MEMORY;
+    tn_free(heap, l.view_of);
     tn_free(heap, l.draft_of);
     tn_free(heap, l.symbol_segment);
     tn_map_free(heap, &l.size_of);
@@ -292,16 +325,17 @@ void tn_plan_destroy(tn_plan *p) {
     tn_vec_free(heap, &p->size);
     tn_vec_free(heap, &p->size_segment);
     tn_vec_free(heap, &p->slot);
-    tn_vec_free(heap, &p->place);
+    tn_vec_free(heap, &p->view);
     tn_vec_free(heap, &p->kernel);
     tn_vec_free(heap, &p->host);
     tn_vec_free(heap, &p->bind_read);
     tn_vec_free(heap, &p->code);
-    tn_vec_free(heap, &p->place_list);
+    tn_vec_free(heap, &p->view_list);
     tn_vec_free(heap, &p->slot_list);
     tn_vec_free(heap, &p->kernel_node);
-    tn_vec_free(heap, &p->input_place);
-    tn_vec_free(heap, &p->output_place);
+    tn_vec_free(heap, &p->symbol_segment);
+    tn_vec_free(heap, &p->input_view);
+    tn_vec_free(heap, &p->output_view);
     tn_arena_free(&p->arena);
     tn_graph_destroy(p->graph);
     tn_free(heap, p);

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "lower/plan.h"
 
-#define TN_NO_PLACE UINT32_MAX
+#define TN_NO_VIEW UINT32_MAX
 #define TN_FUSE_OPERANDS 10 /* at most, in one kernel */
 #define TN_FUSE_STEPS 48
 
@@ -32,7 +32,7 @@ typedef struct tn_lowerer {
     const tn_lower_options *options;
     tn_arena scratch;
     tn_map size_of;         /* dim id -> tn_size */
-    uint32_t *place_of;     /* by value id: place, TN_NO_PLACE */
+    uint32_t *view_of;     /* by value id: place, TN_NO_VIEW */
     tn_draft **draft_of;    /* by value id: draft that makes it, or NULL */
     uint32_t values;
     uint32_t segment;       /* current */
@@ -48,9 +48,9 @@ tn_dim tn_lowering_dim(const tn_lowerer *l, tn_size size);
 /* A contiguous ARENA slot for a value's shape. UINT32_MAX: failed. */
 uint32_t tn_lowering_arena_slot(tn_lowerer *l, tn_value value);
 /* A place for `value` over a slot with the given layout (dims from the value's type). NULL strides: contiguous. */
-uint32_t tn_lowering_place(tn_lowerer *l, tn_value value, uint32_t slot, tn_dim offset, const tn_dim *strides);
+uint32_t tn_lowering_view(tn_lowerer *l, tn_value value, uint32_t slot, tn_dim offset, const tn_dim *strides);
 tn_status tn_lowering_emit(tn_lowerer *l, tn_instruction_op op, uint32_t a, uint32_t b);
-/* The place of a value, emitting its draft if it has one. TN_NO_PLACE: failed. */
+/* The place of a value, emitting its draft if it has one. TN_NO_VIEW: failed. */
 uint32_t tn_lowering_value(tn_lowerer *l, tn_value value);
 /* Ends a draft: gives it an output slot and emits its CALL. */
 tn_status tn_lowering_finish(tn_lowerer *l, tn_draft *draft);
@@ -65,8 +65,8 @@ uint16_t tn_lowering_step(tn_draft *draft, tn_scalar_step step);
 uint16_t tn_lowering_merge(tn_lowerer *l, tn_draft *draft, tn_draft *part);
 /* Reads a place along the draft's outer axes as its value's axes (place rank = value rank). */
 tn_status tn_lowering_read(tn_lowerer *l, tn_draft *draft, uint32_t place);
-bool tn_place_is_contiguous(const tn_lowerer *l, const tn_place *place);
-tn_dim *tn_place_strides(tn_lowerer *l, const tn_place *place); /* in scratch */
+bool tn_view_is_contiguous(const tn_lowerer *l, const tn_view *place);
+tn_dim *tn_view_strides(tn_lowerer *l, const tn_view *place); /* in scratch */
 /* Chooses the way a finished kernel runs and emits its CALL. */
 tn_status tn_lowering_call(tn_lowerer *l, tn_kernel *kernel, uint32_t count, const tn_node *nodes);
 /* A draft's value is done, or stays open for its only reader when fusing. */
@@ -78,7 +78,12 @@ tn_status tn_lower_move(tn_lowerer *l, tn_node node);
 tn_status tn_lower_reduce(tn_lowerer *l, tn_node node);
 tn_status tn_lower_window(tn_lowerer *l, tn_node node);
 tn_status tn_lower_contract(tn_lowerer *l, tn_node node);
+tn_status tn_lower_control(tn_lowerer *l, tn_node node); /* if, while of fixed shapes: BRANCH and LOOP */
 tn_status tn_lower_host(tn_lowerer *l, tn_node node);
+/* Lowers the nodes of a region in order. */
+tn_status tn_lower_region(tn_lowerer *l, tn_region region);
+/* A kernel that copies a view into another of the same shape. */
+tn_status tn_lowering_copy(tn_lowerer *l, tn_node node, tn_dtype dtype, uint32_t from, uint32_t to);
 /* Whether all symbols of a value's dims are bound in the current segment. */
 bool tn_lowering_known(const tn_lowerer *l, tn_value value);
 /* Whether kernels compute in this dtype. */

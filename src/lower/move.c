@@ -1,5 +1,6 @@
 /* Movement: views of slots where the index map is affine, copies by guarded accesses where it is not. */
 #include "lower/lowering.h"
+#include "ops/ops.h"
 
 static bool is_const(const tn_lowerer *l, tn_dim d, int64_t value) {
     int64_t n;
@@ -17,9 +18,9 @@ static tn_draft *copy_draft(tn_lowerer *l, tn_value value, tn_node node, tn_acce
 }
 
 /* The strides of `place` seen with `rank` dims that split or merge its dims, when that needs no copy. */
-static bool reshape_strides(tn_lowerer *l, const tn_place *p, const tn_dim *old, int rank, const tn_dim *dims, tn_dim *strides) {
+static bool reshape_strides(tn_lowerer *l, const tn_view *p, const tn_dim *old, int rank, const tn_dim *dims, tn_dim *strides) {
     tn_graph *g = l->graph;
-    if (tn_place_is_contiguous(l, p)) {
+    if (tn_view_is_contiguous(l, p)) {
         tn_dim step = tn_dim_const(g, 1);
         for (int i = rank - 1; i >= 0; i--) {
             strides[i] = step;
@@ -58,17 +59,17 @@ static tn_status lower_reshape(tn_lowerer *l, tn_node node) {
     if (!tn_dim_equal(g, count_of(g, x), count_of(g, y)))
         return TN_ERR_UNSUPPORTED; /* checked at run time, by the row itself */
     uint32_t place = tn_lowering_value(l, x);
-    if (place == TN_NO_PLACE)
+    if (place == TN_NO_VIEW)
         return tn_error_status();
-    tn_place p = l->plan->place.data[place];
+    tn_view p = l->plan->view.data[place];
     int rank = tn_value_rank(g, y);
-    tn_dim dims[TN_MAX_RANK], strides[TN_MAX_RANK], *old = tn_place_strides(l, &p);
+    tn_dim dims[TN_MAX_RANK], strides[TN_MAX_RANK], *old = tn_view_strides(l, &p);
     for (int i = 0; i < rank; i++)
         dims[i] = tn_value_dim(g, y, i);
     if (!old)
         return TN_ERR_MEMORY;
     if (reshape_strides(l, &p, old, rank, dims, strides))
-        return tn_lowering_place(l, y, p.slot, tn_lowering_dim(l, p.offset), strides) == TN_NO_PLACE ? tn_error_status() : TN_OK;
+        return tn_lowering_view(l, y, p.slot, tn_lowering_dim(l, p.offset), strides) == TN_NO_VIEW ? tn_error_status() : TN_OK;
     /* copy x contiguously, then look at it with y's dims */
     tn_access *a;
     tn_draft *d = copy_draft(l, x, node, &a);
@@ -79,24 +80,24 @@ static tn_status lower_reshape(tn_lowerer *l, tn_node node) {
     a->offset = p.offset;
     for (int i = 0; i < p.rank; i++)
         a->stride[i] = p.stride[i];
-    uint32_t keep = l->place_of[x.id];
+    uint32_t keep = l->view_of[x.id];
     TN_TRY(tn_lowering_finish(l, d));
-    uint32_t slot = l->plan->place.data[l->place_of[x.id]].slot;
-    l->place_of[x.id] = keep;
-    return tn_lowering_place(l, y, slot, (tn_dim){0}, NULL) == TN_NO_PLACE ? tn_error_status() : TN_OK;
+    uint32_t slot = l->plan->view.data[l->view_of[x.id]].slot;
+    l->view_of[x.id] = keep;
+    return tn_lowering_view(l, y, slot, (tn_dim){0}, NULL) == TN_NO_VIEW ? tn_error_status() : TN_OK;
 }
 
-static tn_status lower_transpose(tn_lowerer *l, tn_node node, const tn_place *p, const tn_dim *old) {
+static tn_status lower_transpose(tn_lowerer *l, tn_node node, const tn_view *p, const tn_dim *old) {
     const int64_t *perm;
     uint32_t n = tn_attr_ints(l->graph, node, "perm", &perm);
     tn_dim strides[TN_MAX_RANK];
     for (uint32_t i = 0; i < n; i++)
         strides[i] = old[perm[i]];
-    uint32_t q = tn_lowering_place(l, tn_node_output(l->graph, node, 0), p->slot, tn_lowering_dim(l, p->offset), strides);
-    return q == TN_NO_PLACE ? tn_error_status() : TN_OK;
+    uint32_t q = tn_lowering_view(l, tn_node_output(l->graph, node, 0), p->slot, tn_lowering_dim(l, p->offset), strides);
+    return q == TN_NO_VIEW ? tn_error_status() : TN_OK;
 }
 
-static tn_status lower_broadcast(tn_lowerer *l, tn_node node, const tn_place *p, const tn_dim *old) {
+static tn_status lower_broadcast(tn_lowerer *l, tn_node node, const tn_view *p, const tn_dim *old) {
     tn_graph *g = l->graph;
     tn_value y = tn_node_output(g, node, 0);
     int rank = tn_value_rank(g, y), lead = rank - p->rank;
@@ -119,11 +120,11 @@ static tn_status lower_broadcast(tn_lowerer *l, tn_node node, const tn_place *p,
         } else
             return TN_ERR_UNSUPPORTED;
     }
-    uint32_t q = tn_lowering_place(l, y, p->slot, tn_lowering_dim(l, p->offset), strides);
-    return q == TN_NO_PLACE ? tn_error_status() : TN_OK;
+    uint32_t q = tn_lowering_view(l, y, p->slot, tn_lowering_dim(l, p->offset), strides);
+    return q == TN_NO_VIEW ? tn_error_status() : TN_OK;
 }
 
-static tn_status lower_slice(tn_lowerer *l, tn_node node, const tn_place *p, const tn_dim *old) {
+static tn_status lower_slice(tn_lowerer *l, tn_node node, const tn_view *p, const tn_dim *old) {
     tn_graph *g = l->graph;
     const tn_dim *start, *size;
     const int64_t *step;
@@ -142,11 +143,11 @@ static tn_status lower_slice(tn_lowerer *l, tn_node node, const tn_place *p, con
         offset = is_const(l, size[i], 0) ? offset : tn_dim_add(g, offset, tn_dim_mul(g, start[i], old[i]));
         strides[i] = tn_dim_mul(g, old[i], tn_dim_const(g, step[i]));
     }
-    uint32_t q = tn_lowering_place(l, tn_node_output(g, node, 0), p->slot, offset, strides);
-    return q == TN_NO_PLACE ? tn_error_status() : TN_OK;
+    uint32_t q = tn_lowering_view(l, tn_node_output(g, node, 0), p->slot, offset, strides);
+    return q == TN_NO_VIEW ? tn_error_status() : TN_OK;
 }
 
-static tn_status lower_pad(tn_lowerer *l, tn_node node, const tn_place *p, const tn_dim *old) {
+static tn_status lower_pad(tn_lowerer *l, tn_node node, const tn_view *p, const tn_dim *old) {
     tn_graph *g = l->graph;
     tn_tensor *value = tn_node_input_count(g, node) > 1 ? tn_value_constant(g, tn_node_input(g, node, 1)) : NULL;
     tn_value y = tn_node_output(g, node, 0);
@@ -199,8 +200,8 @@ static tn_status lower_concat(tn_lowerer *l, tn_node node) {
         for (int j = 0; j < rank; j++)
             if (j != axis && !tn_dim_equal(g, tn_value_dim(g, tn_node_input(g, node, i), j), tn_value_dim(g, y, j)))
                 return TN_ERR_UNSUPPORTED;
-    uint32_t whole = tn_lowering_place(l, y, slot, (tn_dim){0}, NULL);
-    if (whole == TN_NO_PLACE)
+    uint32_t whole = tn_lowering_view(l, y, slot, (tn_dim){0}, NULL);
+    if (whole == TN_NO_VIEW)
         return tn_error_status();
     tn_dim offset = tn_dim_const(g, 0);
     for (uint32_t i = 0; i < n; i++) {
@@ -208,9 +209,9 @@ static tn_status lower_concat(tn_lowerer *l, tn_node node) {
         uint32_t place = tn_lowering_value(l, x);
         tn_access *a;
         tn_draft *d = copy_draft(l, x, node, &a);
-        if (place == TN_NO_PLACE || !d)
+        if (place == TN_NO_VIEW || !d)
             return tn_error_status();
-        const tn_place p = l->plan->place.data[place], w = l->plan->place.data[whole];
+        const tn_view p = l->plan->view.data[place], w = l->plan->view.data[whole];
         a->slot = p.slot;
         a->dtype = (uint8_t)tn_value_dtype(g, x);
         a->offset = p.offset;
@@ -234,26 +235,25 @@ static tn_status lower_concat(tn_lowerer *l, tn_node node) {
 tn_status tn_lower_move(tn_lowerer *l, tn_node node) {
     tn_graph *g = l->graph;
     tn_value x = tn_node_input(g, node, 0), y = tn_node_output(g, node, 0);
-    const char *name = tn_node_op_name(g, node);
+    uint16_t code = tn_node_op(g, node)->code;
     if (!tn_lowering_admits(tn_value_dtype(g, y)) || !tn_lowering_known(l, y) || tn_value_rank(g, x) < 0)
         return TN_ERR_UNSUPPORTED;
-    if (strcmp(name, "concat") == 0)
+    if (code == TN_MOVE_CONCAT)
         return lower_concat(l, node);
-    if (strcmp(name, "reshape") == 0)
+    if (code == TN_MOVE_RESHAPE)
         return lower_reshape(l, node);
-    static const struct {
-        const char *name;
-        tn_status (*lower)(tn_lowerer *, tn_node, const tn_place *, const tn_dim *);
-    } moves[] = {{"transpose", lower_transpose}, {"broadcast", lower_broadcast}, {"slice", lower_slice}, {"pad", lower_pad}};
-    for (size_t i = 0; i < sizeof moves / sizeof *moves; i++) {
-        if (strcmp(name, moves[i].name) != 0)
-            continue;
-        uint32_t place = tn_lowering_value(l, x);
-        if (place == TN_NO_PLACE)
-            return tn_error_status();
-        const tn_place p = l->plan->place.data[place];
-        tn_dim *old = tn_place_strides(l, &p);
-        return old ? moves[i].lower(l, node, &p, old) : TN_ERR_MEMORY;
+    uint32_t place = tn_lowering_value(l, x);
+    if (place == TN_NO_VIEW)
+        return tn_error_status();
+    const tn_view v = l->plan->view.data[place];
+    tn_dim *old = tn_view_strides(l, &v);
+    if (!old)
+        return TN_ERR_MEMORY;
+    switch (code) {
+    case TN_MOVE_TRANSPOSE: return lower_transpose(l, node, &v, old);
+    case TN_MOVE_BROADCAST: return lower_broadcast(l, node, &v, old);
+    case TN_MOVE_SLICE: return lower_slice(l, node, &v, old);
+    case TN_MOVE_PAD: return lower_pad(l, node, &v, old);
+    default: return TN_ERR_UNSUPPORTED;
     }
-    return TN_ERR_UNSUPPORTED;
 }

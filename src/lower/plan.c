@@ -61,7 +61,7 @@ static bool sizes_of(tn_lowerer *l, uint32_t count, const tn_dim *dims, tn_size 
     return *out != NULL;
 }
 
-uint32_t tn_lowering_place(tn_lowerer *l, tn_value value, uint32_t slot, tn_dim offset, const tn_dim *strides) {
+uint32_t tn_lowering_view(tn_lowerer *l, tn_value value, uint32_t slot, tn_dim offset, const tn_dim *strides) {
     tn_graph *g = l->graph;
     int rank = tn_value_rank(g, value);
     tn_dim dims[TN_MAX_RANK], standard[TN_MAX_RANK], step = tn_dim_const(g, 1);
@@ -70,17 +70,17 @@ uint32_t tn_lowering_place(tn_lowerer *l, tn_value value, uint32_t slot, tn_dim 
         standard[i] = step;
         step = tn_dim_mul(g, step, dims[i]);
     }
-    tn_place p = {.value = value, .slot = slot, .object = rank < 0, .rank = (uint8_t)(rank < 0 ? 0 : rank)};
+    tn_view p = {.value = value, .slot = slot, .object = rank < 0, .rank = (uint8_t)(rank < 0 ? 0 : rank)};
     rank = rank < 0 ? 0 : rank;
     if (slot == UINT32_MAX || !tn_lowering_size(l, offset.id ? offset : tn_dim_const(g, 0), &p.offset) ||
         !sizes_of(l, (uint32_t)rank, dims, &p.dim) || !sizes_of(l, (uint32_t)rank, strides ? strides : standard, &p.stride) ||
-        !tn_vec_push(l->plan->heap, &l->plan->place, p))
-        return TN_NO_PLACE;
-    l->place_of[value.id] = l->plan->place.len - 1;
-    return l->plan->place.len - 1;
+        !tn_vec_push(l->plan->heap, &l->plan->view, p))
+        return TN_NO_VIEW;
+    l->view_of[value.id] = l->plan->view.len - 1;
+    return l->plan->view.len - 1;
 }
 
-bool tn_place_is_contiguous(const tn_lowerer *l, const tn_place *place) {
+bool tn_view_is_contiguous(const tn_lowerer *l, const tn_view *place) {
     tn_graph *g = l->graph;
     tn_dim step = tn_dim_const(g, 1);
     for (int i = place->rank - 1; i >= 0; i--) {
@@ -94,7 +94,7 @@ bool tn_place_is_contiguous(const tn_lowerer *l, const tn_place *place) {
     return true;
 }
 
-tn_dim *tn_place_strides(tn_lowerer *l, const tn_place *place) {
+tn_dim *tn_view_strides(tn_lowerer *l, const tn_view *place) {
     tn_dim *s = tn_arena_alloc(&l->scratch, (place->rank + 1u) * sizeof *s);
     for (int i = 0; s && i < place->rank; i++)
         s[i] = tn_lowering_dim(l, place->stride[i]);
@@ -107,10 +107,10 @@ tn_status tn_lowering_emit(tn_lowerer *l, tn_instruction_op op, uint32_t a, uint
 
 uint32_t tn_lowering_value(tn_lowerer *l, tn_value value) {
     if (l->draft_of[value.id] && tn_lowering_finish(l, l->draft_of[value.id]) != TN_OK)
-        return TN_NO_PLACE;
-    if (l->place_of[value.id] == TN_NO_PLACE)
+        return TN_NO_VIEW;
+    if (l->view_of[value.id] == TN_NO_VIEW)
         tn_fail(TN_ERR_INTERNAL, "lowering: value %%%u is read before it is made", value.id);
-    return l->place_of[value.id];
+    return l->view_of[value.id];
 }
 
 /* --- drafts ------------------------------------------------------------------------------------------------------------------------ */
@@ -158,7 +158,7 @@ tn_access *tn_lowering_operand(tn_lowerer *l, tn_draft *d) {
 }
 
 /* Spreads a value's per-axis strides over the draft's outer axes (an axis that is several kernel axes is row-major in them). */
-static tn_status spread(tn_lowerer *l, const tn_draft *d, const tn_place *p, tn_size *stride) {
+static tn_status spread(tn_lowerer *l, const tn_draft *d, const tn_view *p, tn_size *stride) {
     for (int v = 0; v < d->rank; v++) {
         tn_dim step = tn_lowering_dim(l, p->stride[v]);
         for (int a = d->axis[v + 1] - 1; a >= d->axis[v]; a--) {
@@ -174,7 +174,7 @@ tn_status tn_lowering_read(tn_lowerer *l, tn_draft *d, uint32_t place) {
     tn_access *a = tn_lowering_operand(l, d);
     if (!a)
         return TN_ERR_MEMORY;
-    const tn_place p = l->plan->place.data[place];
+    const tn_view p = l->plan->view.data[place];
     a->slot = p.slot;
     a->dtype = (uint8_t)tn_value_dtype(l->graph, p.value);
     a->offset = p.offset;
@@ -211,7 +211,7 @@ uint16_t tn_lowering_merge(tn_lowerer *l, tn_draft *d, tn_draft *part) {
         tn_size *stride = a->stride;
         *a = q->operand[i];
         a->stride = stride;
-        tn_place p = {.rank = part->rank, .stride = q->operand[i].stride};
+        tn_view p = {.rank = part->rank, .stride = q->operand[i].stride};
         if (spread(l, d, &p, stride) != TN_OK)
             return UINT16_MAX;
     }
@@ -242,10 +242,10 @@ tn_status tn_lowering_finish(tn_lowerer *l, tn_draft *d) {
     tn_kernel *k = &d->kernel;
     l->draft_of[d->value.id] = NULL;
     uint32_t slot = tn_lowering_arena_slot(l, d->value);
-    uint32_t place = tn_lowering_place(l, d->value, slot, (tn_dim){0}, NULL);
+    uint32_t place = tn_lowering_view(l, d->value, slot, (tn_dim){0}, NULL);
     k->output = tn_arena_alloc(&p->arena, sizeof *k->output);
     k->result = tn_arena_alloc(&p->arena, sizeof *k->result);
-    if (place == TN_NO_PLACE || !k->output || !k->result)
+    if (place == TN_NO_VIEW || !k->output || !k->result)
         return TN_ERR_MEMORY;
     k->outputs = 1;
     tn_size zero;
@@ -254,8 +254,8 @@ tn_status tn_lowering_finish(tn_lowerer *l, tn_draft *d) {
         return TN_ERR_MEMORY;
     for (int i = 0; i < k->outer; i++)
         stride[i] = zero;
-    k->output[0] = (tn_access){.slot = slot, .dtype = p->slot.data[slot].dtype, .offset = p->place.data[place].offset, .stride = stride};
-    const tn_place at = p->place.data[place];
+    k->output[0] = (tn_access){.slot = slot, .dtype = p->slot.data[slot].dtype, .offset = p->view.data[place].offset, .stride = stride};
+    const tn_view at = p->view.data[place];
     TN_TRY(spread(l, d, &at, stride));
     for (uint32_t i = 0; i < k->steps + k->epilogue; i++) {
         k->step[i].a = number(k, k->step[i].a);
@@ -292,7 +292,23 @@ tn_status tn_lowering_close(tn_lowerer *l, tn_draft *d) {
     if (l->options->level >= 1 && tn_value_use_count(l->graph, d->value) == 1) {
         tn_node reader = tn_value_first_use(l->graph, d->value).node;
         const tn_op *op = tn_node_op(l->graph, reader);
-        open = op->lowering == TN_LOWER_SCALAR && d->node_count < TN_FUSE_STEPS && tn_node_parent(l->graph, reader).id == tn_graph_region(l->graph).id;
+        /* in one region only: code of a branch or a body stays there */
+        open = op->lowering == TN_LOWER_SCALAR && d->node_count < TN_FUSE_STEPS &&
+               tn_node_parent(l->graph, reader).id == tn_node_parent(l->graph, d->nodes[d->node_count - 1]).id;
     }
     return open ? TN_OK : tn_lowering_finish(l, d);
+}
+
+tn_status tn_lowering_copy(tn_lowerer *l, tn_node node, tn_dtype dtype, uint32_t from, uint32_t to) {
+    tn_plan *p = l->plan;
+    const tn_view a = p->view.data[from], b = p->view.data[to];
+    tn_kernel k = {.kind = TN_KERNEL_STRIP, .outer = b.rank, .operands = 1, .outputs = 1, .extent = b.dim};
+    k.operand = tn_arena_alloc(&p->arena, sizeof *k.operand);
+    k.output = tn_arena_alloc(&p->arena, sizeof *k.output);
+    k.result = tn_arena_alloc(&p->arena, sizeof *k.result);
+    if (!k.operand || !k.output || !k.result)
+        return TN_ERR_MEMORY;
+    k.operand[0] = (tn_access){.slot = a.slot, .dtype = (uint8_t)dtype, .offset = a.offset, .stride = a.stride};
+    k.output[0] = (tn_access){.slot = b.slot, .dtype = (uint8_t)dtype, .offset = b.offset, .stride = b.stride};
+    return tn_lowering_call(l, &k, 1, &node);
 }

@@ -27,21 +27,21 @@ typedef struct tn_slot {
 } tn_slot;
 
 /* A value of the graph in the plan: a strided view of a slot. */
-typedef struct tn_place {
+typedef struct tn_view {
     tn_value value;
     uint32_t slot;
     bool object;      /* a host object of unknown rank, or no tensor: HOST instructions only */
     uint8_t rank;
     tn_size offset;   /* elements */
     tn_size *dim, *stride; /* [rank] */
-} tn_place;
+} tn_view;
 
 typedef enum tn_instruction_op {
     TN_DO_CALL,   /* run kernel `a` */
     TN_DO_HOST,   /* run node `a` by eval on host objects: inputs and outputs are places, see tn_host_call */
     TN_DO_BIND,   /* evaluate the dimensions of segment `a` (after reading actual dims of the objects in it) and place its slots */
-    TN_DO_BRANCH, /* go to `b` if the bool at place `a` is false; a = UINT32_MAX: always */
-    TN_DO_LOOP,   /* see tn_loop `a`: the trip's end; jumps back to `b` while its condition holds */
+    TN_DO_BRANCH, /* go to instruction `b` if the bool at view `a` is false; a = UINT32_MAX: always */
+    TN_DO_LOOP,   /* the end of a trip: go back to instruction `b` */
     TN_DO_END
 } tn_instruction_op;
 
@@ -54,9 +54,9 @@ typedef struct tn_instruction {
    or are copied into ARENA slots. Control flow nodes run their regions by the interpreter until they are lowered. */
 typedef struct tn_host_call {
     tn_node node;
-    uint32_t inputs, input_count;   /* range in tn_plan.place_list: place ids; UINT32_MAX where absent */
+    uint32_t inputs, input_count;   /* range in tn_plan.view_list: place ids; UINT32_MAX where absent */
     uint32_t outputs, output_count; /* slots (OBJECT or ARENA): range in tn_plan.slot_list */
-    uint32_t outer, outer_count;    /* enclosing values its regions read: (value id, place id) pairs in place_list */
+    uint32_t outer, outer_count;    /* enclosing values its regions read: (value id, place id) pairs in view_list */
 } tn_host_call;
 
 /* Symbols read from the actual dims of an object: at the start of a BIND. */
@@ -73,15 +73,16 @@ typedef struct tn_plan {
     TN_VEC(tn_dim) size;             /* expressions by tn_size */
     tn_u32_vec size_segment;         /* by tn_size: the first segment after which it can be evaluated */
     TN_VEC(tn_slot) slot;
-    TN_VEC(tn_place) place;
+    TN_VEC(tn_view) view;
     TN_VEC(tn_kernel) kernel;
     TN_VEC(tn_host_call) host;
     TN_VEC(tn_bind_read) bind_read;
     TN_VEC(tn_instruction) code;
-    tn_u32_vec place_list, slot_list, kernel_node;
+    tn_u32_vec view_list, slot_list, kernel_node;
     uint32_t segments;
-    tn_u32_vec input_place;          /* by graph input: its place, UINT32_MAX: unused */
-    tn_u32_vec output_place;         /* by graph output */
+    tn_u32_vec symbol_segment;       /* by symbol index: the segment that binds it, UINT32_MAX: none */
+    tn_u32_vec input_view;          /* by graph input: its place, UINT32_MAX: unused */
+    tn_u32_vec output_view;         /* by graph output */
     /* counts for `info` and `bench` */
     uint32_t operators, fused_operators;
     size_t weight_bytes;

@@ -25,10 +25,10 @@ static void print_slot(const tn_plan *p, uint32_t index, tn_text *out) {
     if (s->kind == TN_SLOT_CONSTANT)
         tn_text_printf(out, ", %zu bytes", tn_tensor_bytes(s->tensor));
     tn_text_printf(out, ", live %d..%d%s\n", s->first, s->last, s->fetched ? ", output" : "");
-    for (uint32_t i = 0; i < p->place.len; i++)
-        if (p->place.data[i].slot == index && p->place.data[i].value.id != s->value.id) {
+    for (uint32_t i = 0; i < p->view.len; i++)
+        if (p->view.data[i].slot == index && p->view.data[i].value.id != s->value.id) {
             tn_text_add(out, "    alias: ");
-            print_value(p, p->place.data[i].value, out);
+            print_value(p, p->view.data[i].value, out);
             tn_text_add(out, "\n");
         }
 }
@@ -84,12 +84,12 @@ static void print_kernel(const tn_plan *p, uint32_t index, tn_text *out) {
 static void print_host(const tn_plan *p, const tn_host_call *h, tn_text *out) {
     tn_text_printf(out, "  host %s (", tn_node_op_name(p->graph, h->node));
     for (uint32_t i = 0; i < h->input_count; i++) {
-        uint32_t place = p->place_list.data[h->inputs + i];
+        uint32_t place = p->view_list.data[h->inputs + i];
         tn_text_add(out, i ? ", " : "");
         if (place == UINT32_MAX)
             tn_text_add(out, "-");
         else
-            print_value(p, p->place.data[place].value, out);
+            print_value(p, p->view.data[place].value, out);
     }
     tn_text_add(out, ") ->");
     for (uint32_t i = 0; i < h->output_count; i++)

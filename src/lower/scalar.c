@@ -64,7 +64,7 @@ tn_status tn_lower_scalar(tn_lowerer *l, tn_node node) {
             (reg[i] = tn_lowering_merge(l, d, part)) != UINT16_MAX)
             continue;
         uint32_t place = tn_lowering_value(l, x);
-        if (place == TN_NO_PLACE)
+        if (place == TN_NO_VIEW)
             return tn_error_status();
         reg[i] = d->kernel.operands;
         TN_TRY(tn_lowering_read(l, d, place));
@@ -93,11 +93,11 @@ tn_status tn_lower_reduce(tn_lowerer *l, tn_node node) {
     if (!tn_lowering_known(l, y) || !tn_lowering_admits(dtype) || tn_value_dtype(g, y) != dtype)
         return TN_ERR_UNSUPPORTED;
     uint32_t place = tn_lowering_value(l, x);
-    tn_draft *d = place == TN_NO_PLACE ? NULL : tn_lowering_draft(l, y, node, TN_KERNEL_REDUCE);
+    tn_draft *d = place == TN_NO_VIEW ? NULL : tn_lowering_draft(l, y, node, TN_KERNEL_REDUCE);
     tn_access *a = d ? tn_lowering_operand(l, d) : NULL;
     if (!a)
         return tn_error_status();
-    const tn_place p = l->plan->place.data[place];
+    const tn_view p = l->plan->view.data[place];
     const int64_t *axes;
     uint32_t n = tn_attr_ints(g, node, "axes", &axes);
     bool keep = tn_attr_int(g, node, "keepdims") != 0;

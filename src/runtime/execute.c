@@ -46,7 +46,7 @@ static tn_status take_input(frame *f, uint32_t index, tn_object *object) {
     const tn_plan *p = f->plan;
     const tn_graph *g = p->graph;
     tn_value v = tn_graph_input(g, index);
-    const tn_place *place = &p->place.data[p->input_place.data[index]];
+    const tn_view *view = &p->view.data[p->input_view.data[index]];
     if (!object) {
         if (!tn_value_use_count(g, v))
             return TN_OK; /* nobody reads it */
@@ -61,7 +61,7 @@ static tn_status take_input(frame *f, uint32_t index, tn_object *object) {
     if (type.id && tn_object_kind(object) != tn_type_kind(g, type))
         return bad_input(f, v, object, "its kind");
     if (tn_object_kind(object) != TN_KIND_TENSOR) {
-        f->object[place->slot] = tn_object_retain(object);
+        f->object[view->slot] = tn_object_retain(object);
         return TN_OK;
     }
     tn_tensor *t = (tn_tensor *)object;
@@ -72,8 +72,8 @@ static tn_status take_input(frame *f, uint32_t index, tn_object *object) {
     t = readable(t);
     if (!t)
         return TN_ERR_MEMORY;
-    f->object[place->slot] = (tn_object *)t;
-    f->slot[place->slot] = t->data;
+    f->object[view->slot] = (tn_object *)t;
+    f->slot[view->slot] = t->data;
     return TN_OK;
 }
 
@@ -184,6 +184,12 @@ static tn_status place_slots(frame *f, uint32_t segment) {
 }
 
 static tn_status bind(frame *f, uint32_t segment) {
+    /* on a later trip of a loop the sizes of its segments are found anew */
+    for (uint32_t i = 0; segment && i < f->plan->symbol_segment.len; i++)
+        if (f->plan->symbol_segment.data[i] == segment)
+            f->env.bound[i] = 0;
+    tn_free(f->heap, f->arena[segment]);
+    f->arena[segment] = NULL;
     for (uint32_t i = 0; i < f->plan->bind_read.len; i++)
         if (f->plan->bind_read.data[i].segment == segment)
             TN_TRY(read_dims(f, &f->plan->bind_read.data[i]));
@@ -194,26 +200,26 @@ static tn_status bind(frame *f, uint32_t segment) {
 /* --- host instructions ------------------------------------------------------------------------------------------------------------------ */
 
 /* A place as an object: the host object itself, or a view of the slot. A new reference. */
-static tn_object *place_object(frame *f, uint32_t index) {
+static tn_object *view_object(frame *f, uint32_t index) {
     const tn_plan *p = f->plan;
-    const tn_place *place = &p->place.data[index];
-    const tn_slot *s = &p->slot.data[place->slot];
-    tn_object *object = f->object[place->slot];
-    if (s->value.id == place->value.id && object && object->kind != TN_KIND_TENSOR)
+    const tn_view *view = &p->view.data[index];
+    const tn_slot *s = &p->slot.data[view->slot];
+    tn_object *object = f->object[view->slot];
+    if (s->value.id == view->value.id && object && object->kind != TN_KIND_TENSOR)
         return tn_object_retain(object);
-    if (place->object || s->dtype == TN_STRING || tn_dtype_is_subbyte((tn_dtype)s->dtype))
+    if (view->object || s->dtype == TN_STRING || tn_dtype_is_subbyte((tn_dtype)s->dtype))
         return object ? tn_object_retain(object) : s->tensor ? tn_object_retain((tn_object *)s->tensor) : NULL;
-    int64_t dims[TN_MAX_RANK], strides[TN_MAX_RANK], offset = f->size[place->offset];
-    for (int i = 0; i < place->rank; i++) {
-        dims[i] = f->size[place->dim[i]];
-        strides[i] = f->size[place->stride[i]];
+    int64_t dims[TN_MAX_RANK], strides[TN_MAX_RANK], offset = f->size[view->offset];
+    for (int i = 0; i < view->rank; i++) {
+        dims[i] = f->size[view->dim[i]];
+        strides[i] = f->size[view->stride[i]];
     }
     const tn_tensor *base = object ? (const tn_tensor *)object : s->tensor;
-    tn_dtype dtype = tn_value_dtype(p->graph, place->value);
+    tn_dtype dtype = tn_value_dtype(p->graph, view->value);
     if (base)
-        return (tn_object *)tn_tensor_view(f->heap, base, dtype, place->rank, dims, strides, offset);
-    char *data = (char *)f->slot[place->slot] + offset * (tn_dtype_bits(dtype) / 8);
-    return (tn_object *)tn_tensor_wrap_strided(dtype, place->rank, dims, strides, data);
+        return (tn_object *)tn_tensor_view(f->heap, base, dtype, view->rank, dims, strides, offset);
+    char *data = (char *)f->slot[view->slot] + offset * (tn_dtype_bits(dtype) / 8);
+    return (tn_object *)tn_tensor_wrap_strided(dtype, view->rank, dims, strides, data);
 }
 
 /* Gives the result of a host instruction to its slot. */
@@ -297,14 +303,14 @@ static tn_status run_regions(frame *f, const tn_host_call *h, tn_object **in, tn
         objects[n++] = tn_object_retain(in[i]);
     }
     for (uint32_t i = 0; i < h->outer_count && status == TN_OK; i++) {
-        tn_value v = {p->place_list.data[h->outer + 2 * i]};
+        tn_value v = {p->view_list.data[h->outer + 2 * i]};
         bool again = false;
         for (uint32_t j = 0; j < n; j++)
             again |= values[j].id == v.id;
         if (again)
             continue;
         values[n] = v;
-        objects[n] = place_object(f, p->place_list.data[h->outer + 2 * i + 1]);
+        objects[n] = view_object(f, p->view_list.data[h->outer + 2 * i + 1]);
         status = objects[n++] ? TN_OK : tn_error_status();
     }
     tn_interp_options o = {.heap = f->heap, .pool = f->options->pool, .log = f->options->log, .log_ctx = f->options->log_ctx};
@@ -325,8 +331,8 @@ static tn_status run_host(frame *f, const tn_host_call *h) {
     tn_object **in = objects, **out = objects + h->input_count;
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < h->input_count && status == TN_OK; i++) {
-        uint32_t place = p->place_list.data[h->inputs + i];
-        if (place != UINT32_MAX && !(in[i] = place_object(f, place)))
+        uint32_t view = p->view_list.data[h->inputs + i];
+        if (view != UINT32_MAX && !(in[i] = view_object(f, view)))
             status = tn_error_status();
     }
     const tn_op *op = tn_node_op(p->graph, h->node);
@@ -343,6 +349,11 @@ static tn_status run_host(frame *f, const tn_host_call *h) {
 
 /* --- the run -------------------------------------------------------------------------------------------------------------------------------- */
 
+static bool condition(const frame *f, uint32_t index) {
+    const tn_view *v = &f->plan->view.data[index];
+    return ((const uint8_t *)f->slot[v->slot])[f->size[v->offset]] != 0;
+}
+
 static tn_status run_code(frame *f) {
     const tn_plan *p = f->plan;
     for (uint32_t pc = 0; pc < p->code.len; pc++) {
@@ -357,7 +368,10 @@ static tn_status run_code(frame *f) {
         case TN_DO_HOST: TN_TRY(run_host(f, &p->host.data[in.a])); break;
         case TN_DO_BIND: TN_TRY(bind(f, in.a)); break;
         case TN_DO_BRANCH:
-        case TN_DO_LOOP: return tn_fail(TN_ERR_INTERNAL, "instruction %u is not of this plan", in.op);
+            if (in.a == UINT32_MAX || !condition(f, in.a))
+                pc = in.b - 1;
+            break;
+        case TN_DO_LOOP: pc = in.b - 1; break;
         case TN_DO_END: return TN_OK;
         }
     }
@@ -366,27 +380,27 @@ static tn_status run_code(frame *f) {
 
 static tn_status take_output(frame *f, uint32_t index, tn_object **out) {
     const tn_plan *p = f->plan;
-    const tn_place *place = &p->place.data[p->output_place.data[index]];
-    const tn_slot *s = &p->slot.data[place->slot];
+    const tn_view *view = &p->view.data[p->output_view.data[index]];
+    const tn_slot *s = &p->slot.data[view->slot];
     /* a tensor of its own, made for this run, is handed over as it is; the first time */
-    tn_object *object = f->object[place->slot];
-    bool whole = object && s->value.id == place->value.id && s->kind != TN_SLOT_INPUT;
+    tn_object *object = f->object[view->slot];
+    bool whole = object && s->value.id == view->value.id && s->kind != TN_SLOT_INPUT;
     if (whole && (s->kind == TN_SLOT_ARENA || object->kind != TN_KIND_TENSOR)) {
         for (uint32_t i = 0; i < index; i++)
-            whole &= p->place.data[p->output_place.data[i]].slot != place->slot;
+            whole &= p->view.data[p->output_view.data[i]].slot != view->slot;
         if (whole) {
             *out = tn_object_retain(object);
             return TN_OK;
         }
     }
-    tn_object *view = place_object(f, p->output_place.data[index]);
-    if (!view)
+    tn_object *seen = view_object(f, p->output_view.data[index]);
+    if (!seen)
         return tn_error_status();
-    if (view->kind != TN_KIND_TENSOR)
-        *out = tn_object_retain(view);
+    if (seen->kind != TN_KIND_TENSOR)
+        *out = tn_object_retain(seen);
     else
-        *out = (tn_object *)tn_tensor_copy((tn_tensor *)view);
-    tn_object_destroy(view);
+        *out = (tn_object *)tn_tensor_copy((tn_tensor *)seen);
+    tn_object_destroy(seen);
     return *out ? TN_OK : TN_ERR_MEMORY;
 }
 
@@ -401,20 +415,20 @@ static tn_status run(frame *f, tn_object *const *in, tn_object **out) {
     for (uint32_t i = 0; i < p->slot.len; i++)
         if (p->slot.data[i].kind == TN_SLOT_CONSTANT)
             f->slot[i] = p->slot.data[i].tensor->data;
-    for (uint32_t i = 0; i < p->input_place.len; i++)
+    for (uint32_t i = 0; i < p->input_view.len; i++)
         TN_TRY(take_input(f, i, in[i]));
     TN_TRY(run_code(f));
-    for (uint32_t i = 0; i < p->output_place.len; i++)
+    for (uint32_t i = 0; i < p->output_view.len; i++)
         TN_TRY(take_output(f, i, &out[i]));
     return TN_OK;
 }
 
 tn_status tn_execute(const tn_plan *plan, const tn_execute_options *options, tn_object *const *in, tn_object **out) {
     frame f = {.plan = plan, .options = options, .heap = options->heap};
-    for (uint32_t i = 0; i < plan->output_place.len; i++)
+    for (uint32_t i = 0; i < plan->output_view.len; i++)
         out[i] = NULL;
     tn_status status = run(&f, in, out);
-    for (uint32_t i = 0; i < plan->output_place.len && status != TN_OK; i++) {
+    for (uint32_t i = 0; i < plan->output_view.len && status != TN_OK; i++) {
         tn_object_destroy(out[i]);
         out[i] = NULL;
     }

@@ -11,7 +11,7 @@
 /* How a model is compiled: what plans are told apart by. Text fields are owned by the session. */
 typedef struct tn_compile_key {
     tn_backend backend;
-    int level;
+    int level; /* -1: the reference back end's own, nodes as written */
     tn_isa isa;
     const char *disable, *passes, *dump; /* "" for none */
     const char *dims;                    /* "N=1,T=4" */

@@ -218,10 +218,80 @@ static void test_branches_decide_sizes(void **s) {
     check(g, 1);
 }
 
+/* --- branches and loops of fixed shapes are instructions of the plan ------------------------------------------------------------ */
+
+static void plain_else(void *ctx, tn_graph *g, const tn_value *args, tn_value *results) {
+    (void)args;
+    results[0] = tn_sub(g, *(tn_value *)ctx, tn_scalar(g, TN_F32, 1));
+}
+
+static void nested(void *ctx, tn_graph *g, const tn_value *args, tn_value *results) {
+    (void)args;
+    tn_value x = *(tn_value *)ctx;
+    tn_value c = tn_less(g, tn_reduce_max(g, x, TN_ALL_AXES, false), tn_scalar(g, TN_F32, 1.5));
+    tn_if(g, c, then_body, plain_else, ctx, 1, results);
+}
+
+static void test_branch(void **s) {
+    (void)s;
+    for (int i = 0; i < 6; i++) { /* random inputs take each way */
+        tn_graph *g = tn_graph_create();
+        tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", 4)), y;
+        tn_value c = tn_greater(g, tn_reduce_sum(g, x, TN_ALL_AXES, false), tn_scalar(g, TN_F32, 0));
+        assert_int_equal(tn_if(g, c, nested, plain_else, &x, 1, &y), TN_OK);
+        tn_set_output(g, "y", tn_neg(g, y));
+        check(g, 2);
+        assert_true(kernels_at[1] > 4); /* compiled, not handed to the interpreter */
+    }
+}
+
+static void while_cond(void *ctx, tn_graph *g, const tn_value *args, tn_value *results) {
+    (void)ctx;
+    results[0] = tn_less(g, args[0], tn_scalar(g, TN_I32, 10));
+}
+static void while_body(void *ctx, tn_graph *g, const tn_value *args, tn_value *results) {
+    results[0] = tn_add(g, args[0], tn_scalar(g, TN_I32, 1));
+    results[1] = args[2]; /* they change places */
+    results[2] = tn_add(g, args[1], *(tn_value *)ctx);
+}
+
+static void test_loop(void **s) {
+    (void)s;
+    tn_graph *g = tn_graph_create();
+    tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", 3)), n = tn_input(g, "n", TN_I32, TN_SCALAR), out[3];
+    tn_value init[3] = {n, x, tn_mul(g, x, tn_scalar(g, TN_F32, 0.5))};
+    assert_int_equal(tn_while(g, 3, init, NULL, while_cond, while_body, &x, 0, out), TN_OK);
+    tn_set_output(g, "a", out[1]);
+    tn_set_output(g, "b", tn_abs(g, out[2]));
+    tn_set_output(g, "i", out[0]);
+    check(g, 4);
+    assert_true(kernels_at[1] > 8);
+}
+
+static void growing_body(void *ctx, tn_graph *g, const tn_value *args, tn_value *results) {
+    (void)ctx;
+    results[0] = tn_add(g, args[0], tn_scalar(g, TN_I32, 1));
+    /* a host instruction with regions, inside the body of a loop: a branch whose ways differ in shape */
+    tn_value way, c = tn_less(g, args[0], tn_scalar(g, TN_I32, 5)), x = args[1];
+    tn_if(g, c, then_body, else_body, &x, 1, &way);
+    results[1] = tn_add(g, args[1], tn_reduce_max(g, way, TN_ALL_AXES, false));
+}
+
+static void test_host_inside_loop(void **s) {
+    (void)s;
+    tn_graph *g = tn_graph_create();
+    tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE(2, 3)), n = tn_input(g, "n", TN_I32, TN_SCALAR), out[2];
+    assert_int_equal(tn_while(g, 2, (tn_value[]){n, x}, NULL, while_cond, growing_body, &x, 0, out), TN_OK);
+    tn_set_output(g, "y", out[1]);
+    check(g, 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_elementwise_fuses), cmocka_unit_test(test_integers_select_cast),
                                        cmocka_unit_test(test_matmul_epilogue),   cmocka_unit_test(test_convolutions),
                                        cmocka_unit_test(test_movement),          cmocka_unit_test(test_reductions),
-                                       cmocka_unit_test(test_empty_and_scalars), cmocka_unit_test(test_branches_decide_sizes)};
+                                       cmocka_unit_test(test_empty_and_scalars), cmocka_unit_test(test_branches_decide_sizes),
+                                       cmocka_unit_test(test_branch),            cmocka_unit_test(test_loop),
+                                       cmocka_unit_test(test_host_inside_loop)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
