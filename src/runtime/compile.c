@@ -1,0 +1,143 @@
+/* From a model's graph to what a session runs: a copy, the passes, and for the cpu back end a plan. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/os.h"
+#include "kernels/kernels.h"
+#include "passes/pass.h"
+#include "runtime/model.h"
+
+static bool claims_all(void *ctx, const tn_graph *g, tn_node n) {
+    (void)ctx, (void)g, (void)n;
+    return true; /* the interpreter runs composites by their definition */
+}
+
+static void log_text(void *ctx, const char *text) {
+    const tn_model *m = ctx;
+    if (m->log)
+        m->log(m->log_user, text);
+}
+
+/* "N=1,T=4": the symbols become constants everywhere. */
+static tn_status fix_dims(tn_graph *g, const char *dims) {
+    tn_symbol_map map;
+    tn_symbol_map_init(&map, g->heap);
+    tn_status status = TN_OK;
+    while (*dims && status == TN_OK) {
+        size_t length = strcspn(dims, ","), name = strcspn(dims, "=");
+        int64_t value = -1;
+        size_t used = 0;
+        if (name >= length || !tn_parse_i64(dims + name + 1, length - name - 1, &value, &used) || used != length - name - 1 || value < 0) {
+            status = tn_fail(TN_ERR_USAGE, "'%.*s' is no dimension", (int)length, dims);
+            tn_fail_hint("NAME=N, N a size");
+            break;
+        }
+        uint32_t symbol = UINT32_MAX;
+        for (uint32_t i = 0; i < g->dims.symbol.len; i++) {
+            const char *have = tn_dim_symbol_name(&g->dims, i);
+            if (!g->dims.symbol.data[i].fresh && strlen(have) == name && memcmp(have, dims, name) == 0)
+                symbol = i;
+        }
+        if (symbol == UINT32_MAX) {
+            status = tn_fail(TN_ERR_INPUT, "the model has no free dimension '%.*s'", (int)name, dims);
+            for (uint32_t i = 0; i < g->dims.symbol.len && i < 20; i++)
+                tn_fail_where("it has %s", tn_dim_symbol_name(&g->dims, i));
+            break;
+        }
+        status = tn_symbol_map_add(g, &map, symbol, tn_dim_const(g, value));
+        dims += length + (dims[length] == ',');
+    }
+    if (status == TN_OK && map.used)
+        status = tn_symbol_map_apply(g, &map);
+    tn_symbol_map_free(&map);
+    return status;
+}
+
+static tn_status run_passes(tn_model *m, const tn_compile_key *key, tn_graph *g, const uint32_t *value_map) {
+    bool reference = key->backend == TN_BACKEND_REFERENCE;
+    tn_pass_context c = {.level = key->level,
+                         .disable = key->disable,
+                         .passes = *key->passes ? key->passes : NULL,
+                         .dump = *key->dump ? key->dump : NULL,
+                         .verify = key->verify,
+                         .bind_defaults = true,
+                         .evaluate = tn_pass_evaluate,
+                         .evaluate_ctx = m->heap,
+                         .max_nodes = m->max_ops,
+                         .claims = reference ? claims_all : NULL,
+                         .log = log_text,
+                         .log_ctx = m};
+    if (reference && key->level < 0) {
+        /* the oracle runs nodes as they were written */
+        c.level = 0;
+        if (!c.passes) {
+            c.passes = "defaults,expand";
+            c.just_listed = true;
+        }
+    }
+    uint32_t n = tn_graph_input_count(m->graph);
+    tn_value *fed = tn_alloc_array(m->heap, n + 1u, sizeof *fed);
+    if (!fed)
+        return TN_ERR_MEMORY;
+    for (uint32_t i = 0; i < n; i++)
+        if (key->fed && key->fed[i])
+            fed[c.fed_count++] = (tn_value){value_map[tn_graph_input(m->graph, i).id]};
+    c.fed = fed;
+    tn_status status = fix_dims(g, key->dims);
+    if (status == TN_OK)
+        status = tn_passes_run(g, &c);
+    tn_pass_context_free(&c);
+    tn_free(m->heap, fed);
+    return status;
+}
+
+static tn_status dump_plan(tn_model *m, const tn_plan *plan, const char *folder) {
+    tn_text path, text;
+    tn_text_init(&path, m->heap);
+    tn_text_init(&text, m->heap);
+    tn_text_printf(&path, "%s/plan.txt", folder);
+    tn_status status = tn_plan_print(plan, &text);
+    if (status == TN_OK && (path.failed || text.failed))
+        status = TN_ERR_MEMORY;
+    if (status == TN_OK)
+        status = tn_file_write(path.data, text.data, text.len);
+    tn_text_free(&path);
+    tn_text_free(&text);
+    return status;
+}
+
+tn_status tn_compile(tn_model *m, const tn_compile_key *key, tn_compiled *c) {
+    uint32_t *value_map;
+    tn_graph *g = tn_graph_clone(m->graph, &value_map, NULL);
+    if (!g)
+        return tn_error_status();
+    tn_status status = run_passes(m, key, g, value_map);
+    tn_graph_free_map(m->graph, value_map);
+    if (status == TN_OK)
+        status = tn_graph_check(g);
+    if (status != TN_OK) {
+        tn_error_record error;
+        tn_error_save(&error);
+        tn_graph_destroy(g);
+        return tn_error_restore(&error);
+    }
+    if (key->backend == TN_BACKEND_REFERENCE) {
+        tn_graph_freeze(g);
+        c->graph = g;
+        return TN_OK;
+    }
+    tn_lower_options o = {.level = key->level, .isa = key->isa, .kernels = tn_kernels()};
+    c->plan = tn_lower(m->heap, g, &o);
+    if (!c->plan)
+        return tn_error_status();
+    c->graph = c->plan->graph;
+    if (*key->dump && (status = dump_plan(m, c->plan, key->dump)) != TN_OK) {
+        tn_error_record error;
+        tn_error_save(&error);
+        tn_plan_destroy(c->plan);
+        c->plan = NULL;
+        return tn_error_restore(&error);
+    }
+    return TN_OK;
+}

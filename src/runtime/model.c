@@ -1,0 +1,239 @@
+/* Models: loading, and what is said about inputs and outputs. */
+#include "runtime/model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/os.h"
+#include "onnx/model.h"
+
+static const tn_model_options no_options = {.size = sizeof no_options};
+
+static const tn_model_options *checked(const tn_model_options *o) {
+    if (!o)
+        return &no_options;
+    if (o->size != sizeof *o) {
+        tn_fail(TN_ERR_USAGE, "tn_model_options: the size is %zu, not %zu", o->size, sizeof *o);
+        tn_fail_hint("make it with TN_OPTIONS(tn_model_options, ...)");
+        return NULL;
+    }
+    return o;
+}
+
+/* A model over `graph`; takes it over when `owned`, in any case. */
+static tn_model *model_make(tn_graph *graph, bool owned, const tn_model_options *o) {
+    if (!graph)
+        return NULL;
+    tn_model *m = tn_alloc(o->heap, sizeof *m);
+    if (m && !(m->mutex = tn_mutex_create(o->heap))) {
+        tn_free(o->heap, m);
+        m = NULL;
+    }
+    if (!m) {
+        if (owned)
+            tn_graph_destroy(graph);
+        return NULL;
+    }
+    m->refs = 1;
+    m->heap = o->heap;
+    m->graph = graph;
+    m->owned = owned;
+    m->log = o->log;
+    m->log_user = o->log_user;
+    m->max_ops = o->max_ops;
+    tn_graph_freeze(graph);
+    return m;
+}
+
+static tn_onnx_options onnx_options(const tn_model_options *o) {
+    return (tn_onnx_options){.heap = o->heap, .max_bytes = o->max_bytes, .max_nodes = o->max_ops};
+}
+
+static bool is_text(const void *bytes, size_t size) { return size >= 6 && memcmp(bytes, "tenon ", 6) == 0; }
+
+tn_model *tn_model_load(const char *path, const tn_model_options *options) {
+    const tn_model_options *o = checked(options);
+    if (!o)
+        return NULL;
+    if (!path) {
+        tn_fail(TN_ERR_USAGE, "a model's path is NULL");
+        return NULL;
+    }
+    tn_mapping *map = tn_mapping_open(o->heap, path);
+    if (!map)
+        return NULL;
+    bool text = is_text(tn_mapping_data(map), tn_mapping_size(map));
+    tn_graph *g;
+    if (text && o->max_bytes && tn_mapping_size(map) > o->max_bytes) {
+        tn_fail(TN_ERR_LIMIT, "the file has %zu bytes, more than the limit", tn_mapping_size(map));
+        g = NULL;
+    } else if (text)
+        g = tn_graph_parse(o->heap, (const char *)tn_mapping_data(map), tn_mapping_size(map));
+    else {
+        tn_onnx_options onnx = onnx_options(o);
+        g = tn_onnx_load_file(path, &onnx);
+    }
+    tn_mapping_release(map);
+    return model_make(g, true, o);
+}
+
+static tn_status external(void *ctx, const char *location, const void **bytes, size_t *size) {
+    const tn_model_options *o = ctx;
+    *bytes = o->external ? o->external(o->external_user, location, size) : NULL;
+    return *bytes ? TN_OK : tn_fail(TN_ERR_IO, "external data '%s' is not given", location);
+}
+
+tn_model *tn_model_load_memory(const void *bytes, size_t size, const tn_model_options *options) {
+    const tn_model_options *o = checked(options);
+    if (!o)
+        return NULL;
+    if (!bytes) {
+        tn_fail(TN_ERR_USAGE, "a model's bytes are NULL");
+        return NULL;
+    }
+    if (is_text(bytes, size))
+        return model_make(tn_graph_parse(o->heap, bytes, size), true, o);
+    tn_onnx_options onnx = onnx_options(o);
+    tn_model_options copy = *o;
+    return model_make(tn_onnx_load_memory(bytes, size, external, &copy, &onnx), true, o);
+}
+
+tn_model *tn_model_from_graph(tn_graph *graph, const tn_model_options *options) {
+    const tn_model_options *o = checked(options);
+    if (!o)
+        return NULL;
+    if (!graph) {
+        tn_fail(TN_ERR_USAGE, "a model's graph is NULL");
+        return NULL;
+    }
+    if (tn_graph_check(graph) != TN_OK || tn_graph_verify(graph) != TN_OK)
+        return NULL;
+    return model_make(graph, false, o);
+}
+
+tn_model *tn_model_retain(tn_model *m) {
+    m->refs++;
+    return m;
+}
+
+static void compiled_free(tn_heap *heap, tn_compiled *c) {
+    if (c->plan)
+        tn_plan_destroy(c->plan);
+    else
+        tn_graph_destroy(c->graph);
+    tn_free(heap, c->key);
+    tn_free(heap, c);
+}
+
+void tn_model_destroy(tn_model *m) {
+    if (!m || --m->refs > 0)
+        return;
+    for (uint32_t i = 0; i < m->compiled.len; i++)
+        compiled_free(m->heap, m->compiled.data[i]);
+    tn_vec_free(m->heap, &m->compiled);
+    tn_mutex_destroy(m->heap, m->mutex);
+    if (m->owned)
+        tn_graph_destroy(m->graph);
+    tn_free(m->heap, m);
+}
+
+/* --- compiled forms ---------------------------------------------------------------------------------------------------------------- */
+
+void tn_model_release(tn_model *m, tn_compiled *c) {
+    if (!c)
+        return;
+    tn_mutex_lock(m->mutex);
+    c->refs--;
+    /* over the limit, the one used longest ago goes */
+    uint32_t idle = 0, oldest = UINT32_MAX;
+    for (uint32_t i = 0; i < m->compiled.len; i++) {
+        const tn_compiled *e = m->compiled.data[i];
+        if (e->refs)
+            continue;
+        idle++;
+        if (oldest == UINT32_MAX || e->used < m->compiled.data[oldest]->used)
+            oldest = i;
+    }
+    tn_compiled *gone = NULL;
+    if (idle > TN_COMPILED_KEPT) {
+        gone = m->compiled.data[oldest];
+        m->compiled.data[oldest] = m->compiled.data[--m->compiled.len];
+    }
+    tn_mutex_unlock(m->mutex);
+    if (gone)
+        compiled_free(m->heap, gone);
+}
+
+static char *key_text(const tn_model *m, const tn_compile_key *key) {
+    tn_text t;
+    tn_text_init(&t, m->heap);
+    tn_text_printf(&t, "%d %d %d %d|%s|%s|%s|%s|", key->backend, key->level, key->isa, key->verify, key->disable, key->passes, key->dump, key->dims);
+    for (uint32_t i = 0; i < tn_graph_input_count(m->graph); i++)
+        tn_text_add(&t, key->fed && key->fed[i] ? "1" : "0");
+    if (!t.failed)
+        return t.data;
+    tn_text_free(&t);
+    return NULL;
+}
+
+tn_compiled *tn_model_compile(tn_model *m, const tn_compile_key *key) {
+    char *text = key_text(m, key);
+    if (!text)
+        return NULL;
+    tn_mutex_lock(m->mutex); /* one compilation at a time: a second session waits for the first and shares it */
+    tn_compiled *c = NULL;
+    for (uint32_t i = 0; i < m->compiled.len && !c; i++)
+        if (strcmp(m->compiled.data[i]->key, text) == 0)
+            c = m->compiled.data[i];
+    if (c) {
+        tn_free(m->heap, text);
+    } else if (!tn_vec_reserve(m->heap, &m->compiled, 1) || !(c = tn_alloc(m->heap, sizeof *c))) {
+        tn_free(m->heap, text);
+        c = NULL;
+    } else {
+        c->key = text;
+        if (tn_compile(m, key, c) == TN_OK)
+            m->compiled.data[m->compiled.len++] = c;
+        else {
+            tn_free(m->heap, c->key);
+            tn_free(m->heap, c);
+            c = NULL;
+        }
+    }
+    if (c) {
+        c->refs++;
+        c->used = ++m->clock;
+    }
+    tn_mutex_unlock(m->mutex);
+    return c;
+}
+
+/* --- inputs and outputs --------------------------------------------------------------------------------------------------------------- */
+
+const tn_graph *tn_model_graph(const tn_model *m) { return m ? m->graph : NULL; }
+uint32_t tn_model_input_count(const tn_model *m) { return m ? tn_graph_input_count(m->graph) : 0; }
+uint32_t tn_model_output_count(const tn_model *m) { return m ? tn_graph_output_count(m->graph) : 0; }
+const char *tn_model_input_name(const tn_model *m, uint32_t i) { return m ? tn_value_name(m->graph, tn_graph_input(m->graph, i)) : ""; }
+const char *tn_model_output_name(const tn_model *m, uint32_t i) { return m ? tn_graph_output_name(m->graph, i) : ""; }
+bool tn_model_input_has_default(const tn_model *m, uint32_t i) {
+    return m && tn_graph_input_default(m->graph, tn_graph_input(m->graph, i)) != NULL;
+}
+tn_type tn_model_input_type(const tn_model *m, uint32_t i) {
+    return m ? tn_value_type(m->graph, tn_graph_input(m->graph, i)) : (tn_type){0};
+}
+
+const char *tn_model_describe_input(const tn_model *m, uint32_t i, char *text, size_t size) {
+    if (!m) {
+        snprintf(text, size, "unknown");
+        return text;
+    }
+    return tn_type_describe(m->graph, tn_model_input_type(m, i), text, size);
+}
+
+const char *tn_model_describe_output(const tn_model *m, uint32_t i, char *text, size_t size) {
+    if (!m) {
+        snprintf(text, size, "unknown");
+        return text;
+    }
+    return tn_type_describe(m->graph, tn_value_type(m->graph, tn_graph_output(m->graph, i)), text, size);
+}
