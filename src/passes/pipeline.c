@@ -13,13 +13,19 @@ static const tn_pass *const pipeline[] = {
     /* The user's rewrites see composites whole, so before they are inlined; the passes below tidy up after them. */
     &tn_pass_rewrites,
     /* Folding first: it makes conditions, shapes and neutral elements known, which the others look for. */
+    &tn_pass_fold,
     /* Then what does nothing disappears: two values that differed by an identity become twins. */
+    &tn_pass_cleanup,
+    &tn_pass_cse,
     /* After what makes nodes useless, before what would otherwise work on them. */
     &tn_pass_dce,
     /* Composites that no back end claims. Late: the passes above had fewer nodes to look at, and a twin softmax is found as one
        node. */
     &tn_pass_inline_composites,
     /* Definitions bring constants and casts of their own, and share subexpressions with what stands around them. */
+    &tn_pass_fold,
+    &tn_pass_cleanup,
+    &tn_pass_cse,
     &tn_pass_dce,
 };
 

@@ -1,0 +1,213 @@
+/* Movement and casts that do nothing, or can be joined. */
+#define TN_NO_POSITIONS
+#include <tenon/build.h>
+
+#include "passes/cleanup.h"
+
+/* A copy of a value's dims, which move when the graph grows; its rank. */
+static int copy_dims(const tn_graph *g, tn_value v, tn_dim dims[TN_MAX_RANK]) {
+    int rank = tn_value_rank(g, v);
+    if (rank > 0)
+        memcpy(dims, tn_value_dims(g, v), (size_t)rank * sizeof *dims);
+    return rank;
+}
+
+static bool is_const(const tn_graph *g, tn_dim dim, int64_t value) {
+    int64_t have;
+    return tn_dim_is_const(g, dim, &have) && have == value;
+}
+
+/* reshape, broadcast, cast to the type there is already */
+static tn_status same_type(tn_rewriter *r, tn_node n) {
+    return tn_cleanup_forward(r, n, tn_node_input(tn_rewriter_graph(r), n, 0));
+}
+
+/* reshape(reshape(x)), broadcast(broadcast(x)): the last shape is what counts */
+static tn_status last_shape(tn_rewriter *r, tn_node n, tn_value (*build)(tn_graph *, tn_value, int, const tn_dim *)) {
+    tn_graph *g = tn_rewriter_graph(r);
+    tn_node inner = tn_cleanup_same_op(g, n, 0);
+    if (!inner.id)
+        return TN_OK;
+    tn_dim dims[TN_MAX_RANK];
+    tn_value x = tn_node_input(g, inner, 0);
+    int rank = copy_dims(g, tn_node_output(g, n, 0), dims);
+    if (rank < 0 || tn_value_rank(g, x) < 0)
+        return TN_OK;
+    tn_value y = build(g, x, rank, dims);
+    return tn_cleanup_built(r, n, y);
+}
+
+static tn_status reshape_reshape(tn_rewriter *r, tn_node n) {
+    return last_shape(r, n, tn_reshape_dims);
+}
+
+static tn_status broadcast_broadcast(tn_rewriter *r, tn_node n) {
+    return last_shape(r, n, tn_broadcast);
+}
+
+static tn_status transpose(tn_rewriter *r, tn_node n) {
+    tn_graph *g = tn_rewriter_graph(r);
+    const int64_t *perm, *inner_perm;
+    int joined[TN_MAX_RANK];
+    uint32_t rank = tn_attr_ints(g, n, "perm", &perm);
+    tn_node inner = tn_cleanup_same_op(g, n, 0);
+    tn_value x = tn_node_input(g, inner.id ? inner : n, 0);
+    if (rank > TN_MAX_RANK || (inner.id && tn_attr_ints(g, inner, "perm", &inner_perm) != rank))
+        return TN_OK;
+    bool identity = true;
+    for (uint32_t i = 0; i < rank; i++) {
+        int64_t axis = inner.id ? inner_perm[perm[i]] : perm[i];
+        joined[i] = (int)axis;
+        identity = identity && axis == i;
+    }
+    if (identity)
+        return tn_cleanup_forward(r, n, x);
+    if (!inner.id)
+        return TN_OK;
+    tn_value y = tn_transpose(g, x, joined);
+    return tn_cleanup_built(r, n, y);
+}
+
+/* slice that takes everything */
+static tn_status slice_all(tn_rewriter *r, tn_node n) {
+    tn_graph *g = tn_rewriter_graph(r);
+    const tn_dim *start;
+    const int64_t *step;
+    uint32_t rank = tn_attr_dims(g, n, "start", &start);
+    if (tn_attr_ints(g, n, "step", &step) != rank)
+        return TN_OK;
+    for (uint32_t i = 0; i < rank; i++)
+        if (!is_const(g, start[i], 0) || step[i] != 1)
+            return TN_OK;
+    return tn_cleanup_forward(r, n, tn_node_input(g, n, 0));
+}
+
+/* slice(slice(x)) with small constant starts: one slice */
+static tn_status slice_slice(tn_rewriter *r, tn_node n) {
+    tn_graph *g = tn_rewriter_graph(r);
+    tn_node inner = tn_cleanup_same_op(g, n, 0);
+    if (!inner.id)
+        return TN_OK;
+    const tn_dim *start, *inner_start, *size;
+    const int64_t *step, *inner_step;
+    tn_dim starts[TN_MAX_RANK], sizes[TN_MAX_RANK];
+    int64_t steps[TN_MAX_RANK], at[TN_MAX_RANK], a, b;
+    uint32_t rank = tn_attr_dims(g, n, "start", &start);
+    if (rank > TN_MAX_RANK || tn_attr_dims(g, n, "size", &size) != rank || tn_attr_dims(g, inner, "start", &inner_start) != rank ||
+        tn_attr_ints(g, n, "step", &step) != rank || tn_attr_ints(g, inner, "step", &inner_step) != rank)
+        return TN_OK;
+    for (uint32_t i = 0; i < rank; i++) {
+        sizes[i] = size[i];
+        if (!tn_dim_is_const(g, start[i], &a) || !tn_dim_is_const(g, inner_start[i], &b) ||
+            __builtin_mul_overflow(step[i], inner_step[i], &steps[i]) || __builtin_mul_overflow(a, inner_step[i], &a) ||
+            __builtin_add_overflow(a, b, &at[i]) || at[i] < 0)
+            return TN_OK;
+    }
+    for (uint32_t i = 0; i < rank; i++)
+        starts[i] = tn_dim_const(g, at[i]);
+    tn_value y = tn_slice(g, tn_node_input(g, inner, 0), starts, sizes, steps);
+    return tn_cleanup_built(r, n, y);
+}
+
+static tn_status pad_nothing(tn_rewriter *r, tn_node n) {
+    tn_graph *g = tn_rewriter_graph(r);
+    const tn_dim *lo, *hi;
+    uint32_t rank = tn_attr_dims(g, n, "lo", &lo);
+    if (tn_attr_dims(g, n, "hi", &hi) != rank)
+        return TN_OK;
+    for (uint32_t i = 0; i < rank; i++)
+        if (!is_const(g, lo[i], 0) || !is_const(g, hi[i], 0))
+            return TN_OK;
+    return tn_cleanup_forward(r, n, tn_node_input(g, n, 0));
+}
+
+/* concat of one; parts that are empty on the axis go */
+static tn_status concat_parts(tn_rewriter *r, tn_node n) {
+    tn_graph *g = tn_rewriter_graph(r);
+    int axis = (int)tn_attr_int(g, n, "axis");
+    uint32_t count = tn_node_input_count(g, n), kept = 0;
+    if (count == 1)
+        return tn_cleanup_forward(r, n, tn_node_input(g, n, 0));
+    for (uint32_t i = 0; i < count; i++)
+        kept += !is_const(g, tn_value_dim(g, tn_node_input(g, n, i), axis), 0);
+    if (kept == count || kept == 0)
+        return TN_OK;
+    tn_value *parts = tn_alloc_array(g->heap, kept, sizeof *parts);
+    if (!parts)
+        return tn_error_status();
+    kept = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (!is_const(g, tn_value_dim(g, tn_node_input(g, n, i), axis), 0))
+            parts[kept++] = tn_node_input(g, n, i);
+    tn_value y = kept == 1 ? parts[0] : tn_concat(g, axis, kept, parts);
+    tn_free(g->heap, parts);
+    return tn_cleanup_built(r, n, y);
+}
+
+/* --- casts ------------------------------------------------------------------------------------------------------------------------- */
+
+/* Significant bits, exponent range (as the largest power of two below which all integers of that many bits are) of a dtype. */
+typedef struct number_class {
+    bool known, is_float, is_signed;
+    int digits; /* of the significand, or of an integer without its sign */
+    int max_exponent, min_exponent;
+} number_class;
+
+static number_class class_of(tn_dtype dtype) {
+    switch (dtype) {
+    case TN_F64: return (number_class){true, true, true, 53, 1024, -1074};
+    case TN_F32: return (number_class){true, true, true, 24, 128, -149};
+    case TN_F16: return (number_class){true, true, true, 11, 16, -24};
+    case TN_BF16: return (number_class){true, true, true, 8, 128, -133};
+    case TN_BOOL: return (number_class){true, false, false, 1, 0, 0};
+    default: break;
+    }
+    if (!tn_dtype_is_int(dtype) || tn_dtype_is_subbyte(dtype))
+        return (number_class){0};
+    bool is_signed = tn_dtype_is_signed(dtype);
+    return (number_class){true, false, is_signed, tn_dtype_bits(dtype) - is_signed, 0, 0};
+}
+
+/* Whether every value of `from` is one of `to`. */
+static bool is_lossless(tn_dtype from, tn_dtype to) {
+    number_class a = class_of(from), b = class_of(to);
+    if (!a.known || !b.known || (a.is_float && !b.is_float) || to == TN_BOOL)
+        return false;
+    if (a.is_float)
+        return a.digits <= b.digits && a.max_exponent <= b.max_exponent && a.min_exponent >= b.min_exponent;
+    if (b.is_float) /* -2^digits is a power of two */
+        return a.digits <= b.digits && a.digits < b.max_exponent;
+    return (!a.is_signed || b.is_signed) && a.digits <= b.digits;
+}
+
+/* cast(cast(x)) where the first loses nothing: one cast, or x itself */
+static tn_status cast_cast(tn_rewriter *r, tn_node n) {
+    tn_graph *g = tn_rewriter_graph(r);
+    tn_node inner = tn_cleanup_same_op(g, n, 0);
+    if (!inner.id)
+        return TN_OK;
+    tn_value x = tn_node_input(g, inner, 0);
+    tn_dtype first = tn_value_dtype(g, x), second = tn_value_dtype(g, tn_node_output(g, inner, 0)),
+             last = tn_value_dtype(g, tn_node_output(g, n, 0));
+    if (!is_lossless(first, second) || !class_of(last).known || tn_node_attr_count(g, n) != 1)
+        return TN_OK; /* one attribute: `to` */
+    if (first == last)
+        return tn_cleanup_forward(r, n, x);
+    tn_value y = tn_cast(g, x, last);
+    return tn_cleanup_built(r, n, y);
+}
+
+const tn_rewrite tn_cleanup_move_rows[] = {
+    {.name = "reshape-nothing", .root = "reshape", .apply = same_type, .effect = TN_BIT_EXACT},
+    {.name = "reshape-reshape", .root = "reshape", .apply = reshape_reshape, .effect = TN_BIT_EXACT},
+    {.name = "broadcast-nothing", .root = "broadcast", .apply = same_type, .effect = TN_BIT_EXACT},
+    {.name = "broadcast-broadcast", .root = "broadcast", .apply = broadcast_broadcast, .effect = TN_BIT_EXACT},
+    {.name = "transpose-transpose", .root = "transpose", .apply = transpose, .effect = TN_BIT_EXACT},
+    {.name = "slice-all", .root = "slice", .apply = slice_all, .effect = TN_BIT_EXACT},
+    {.name = "slice-slice", .root = "slice", .apply = slice_slice, .effect = TN_BIT_EXACT},
+    {.name = "pad-nothing", .root = "pad", .apply = pad_nothing, .effect = TN_BIT_EXACT},
+    {.name = "concat-parts", .root = "concat", .apply = concat_parts, .effect = TN_BIT_EXACT},
+    {.name = "cast-nothing", .root = "cast", .apply = same_type, .effect = TN_BIT_EXACT},
+    {.name = "cast-cast", .root = "cast", .apply = cast_cast, .effect = TN_BIT_EXACT},
+};
+const uint32_t tn_cleanup_move_count = sizeof tn_cleanup_move_rows / sizeof tn_cleanup_move_rows[0];
