@@ -246,6 +246,9 @@ static tn_status run_row(tn_expand *x) {
         return TN_OK;
     tn_graph_insert_before(g, x->node);
     tn_status status = x->row->expand ? x->row->expand(x) : run_host(x);
+    if (status == TN_EXPAND_LATER)
+        return tn_graph_check(g);
+    x->late = NULL; /* it went on without what it asked for */
     return status == TN_OK ? tn_graph_check(g) : status;
 }
 
@@ -358,6 +361,29 @@ tn_status tn_expander_region(tn_expander *ex, tn_region region) {
     return TN_OK;
 }
 
+/* Refuses values that no machine holds: at least TN_ONNX_MAX_VALUE bytes whatever the symbols are. */
+static tn_status check_sizes(const tn_graph *g) {
+    for (uint32_t v = 1; v < g->value.len; v++) {
+        tn_value value = {v};
+        int rank = tn_value_is_alive(g, value) ? tn_value_rank(g, value) : -1;
+        double bytes = rank < 0 ? 0 : tn_dtype_bits(tn_value_dtype(g, value)) / 8.0;
+        for (int i = 0; i < rank; i++) {
+            int64_t low, high;
+            tn_dim_bounds(g, tn_value_dim(g, value, i), &low, &high);
+            bytes *= low > 0 ? (double)low : 0;
+        }
+        if (bytes < (double)TN_ONNX_MAX_VALUE)
+            continue;
+        char text[200];
+        tn_fail(TN_ERR_LIMIT, "a value would take more than %" PRIu64 " GiB: %s", TN_ONNX_MAX_VALUE >> 30,
+                tn_value_describe(g, value, text, sizeof text));
+        if (tn_value_producer(g, value).id)
+            tn_fail_at_node(g, tn_value_producer(g, value));
+        return TN_ERR_LIMIT;
+    }
+    return TN_OK;
+}
+
 tn_status tn_onnx_expand(tn_graph *graph, uint64_t max_nodes) {
     tn_expander ex;
     TN_TRY(tn_graph_changeable(graph));
@@ -367,6 +393,8 @@ tn_status tn_onnx_expand(tn_graph *graph, uint64_t max_nodes) {
     tn_text_add(&ex.warnings, earlier ? earlier : "");
     if (status == TN_OK)
         status = tn_expander_region(&ex, tn_graph_region(graph));
+    if (status == TN_OK)
+        status = check_sizes(graph);
     if (status == TN_OK && ex.warnings.len)
         status = tn_graph_set_metadata(graph, TN_META_WARNINGS, ex.warnings.data, ex.warnings.len);
     if (status != TN_OK) {
@@ -377,6 +405,28 @@ tn_status tn_onnx_expand(tn_graph *graph, uint64_t max_nodes) {
     tn_graph_insert_at_end(graph, tn_graph_region(graph));
     tn_graph_at_location(graph, 0);
     tn_expander_free(&ex);
+    return status;
+}
+
+tn_status tn_onnx_use_defaults(tn_graph *g, uint32_t n_fed, const tn_value *fed) {
+    TN_TRY(tn_graph_changeable(g));
+    tn_graph_insert_before(g, tn_region_first(g, tn_graph_region(g)));
+    tn_graph_at_location(g, 0);
+    tn_map kept = {0};
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < n_fed && status == TN_OK; i++)
+        status = tn_map_put(g->heap, &kept, fed[i].id, 0) ? TN_OK : tn_error_status();
+    for (uint32_t i = 0; i < g->input_default.len && status == TN_OK; i++) {
+        tn_value input = {g->input_default.data[i].value};
+        if (!tn_value_use_count(g, input) || tn_map_get(&kept, input.id, NULL))
+            continue;
+        tn_value value = tn_graph_constant(g, g->input_default.data[i].tensor);
+        status = value.id ? tn_value_set_name(g, value, tn_value_name(g, input)) : tn_graph_check(g);
+        if (status == TN_OK)
+            status = tn_value_replace_uses(g, input, value);
+    }
+    tn_map_free(g->heap, &kept);
+    tn_graph_insert_at_end(g, tn_graph_region(g));
     return status;
 }
 

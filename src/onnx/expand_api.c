@@ -218,7 +218,7 @@ tn_status tn_expand_unsupported(tn_expand *x, const char *format, ...) {
 
 tn_status tn_expand_later(tn_expand *x, const char *reason) {
     x->late = reason;
-    return TN_OK;
+    return TN_EXPAND_LATER;
 }
 
 /* --- helpers ---------------------------------------------------------------------------------------------------------------------------- */

@@ -53,9 +53,15 @@ tn_graph *tn_onnx_load_memory(const void *bytes, size_t size, tn_onnx_external *
 /* Appends a line for each operator of the graph that nothing can expand: name, domain, version, nodes. Empty: all are known. */
 tn_status tn_onnx_list_unsupported(tn_graph *graph, tn_text *out, uint32_t *count);
 
+/* Makes constants of the inputs that have a default (initializers listed among the inputs), except of those that will be fed:
+   call it before tn_onnx_expand, on a copy for each set of fed inputs. Such an input stays an input, without uses. Without this
+   call the weights of models of IR version 3 are not constants, and shapes that depend on them are known at run time only. */
+tn_status tn_onnx_use_defaults(tn_graph *graph, uint32_t n_fed, const tn_value *fed);
+
 /* Turns onnx.* nodes into primitives, in place, functions inlined. Nodes that need to know more than can be known before run
    time stay: they are expanded when they run. max_nodes as in the options. TN_ERR_UNSUPPORTED lists all operators that are not
-   supported. What a file declares and inference contradicts becomes a line of TN_META_WARNINGS; inference wins. */
+   supported; TN_ERR_LIMIT, values of TN_ONNX_MAX_VALUE bytes or more. What a file declares and inference contradicts becomes a line of TN_META_WARNINGS; inference wins. */
 tn_status tn_onnx_expand(tn_graph *graph, uint64_t max_nodes);
+#define TN_ONNX_MAX_VALUE ((uint64_t)1 << 40)
 
 #endif

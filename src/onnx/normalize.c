@@ -39,7 +39,7 @@ static const rule rules[] = {
     {"*", 1, 5, DROP, "consumed_inputs", 0, 0, NULL},
     {"Dropout", 1, 6, DROP, "is_test", 0, 0, NULL},
     {"BatchNormalization", 1, 6, DROP, "is_test", 0, 0, NULL},
-    {"Dropout", 1, 11, FLOAT_IN, "ratio", 1, 0, NULL},
+    {"Dropout", 1, 11, DROP, "ratio", 0, 0, NULL}, /* no effect outside training */
     {"Add", 1, 6, ALIGN, "axis", 1, 0, NULL},
     {"Sub", 1, 6, ALIGN, "axis", 1, 0, NULL},
     {"Mul", 1, 6, ALIGN, "axis", 1, 0, NULL},

@@ -181,6 +181,8 @@ tn_status tn_expand_unsupported(tn_expand *x, const char *format, ...) TN_PRINTF
    and is expanded when it runs, with concrete shapes and small integer inputs as constants. When even then it answers this,
    it is TN_ERR_UNSUPPORTED with the reason. */
 tn_status tn_expand_later(tn_expand *x, const char *reason);
+/* What tn_expand_later answers, no status of others: TN_TRY passes it on. */
+#define TN_EXPAND_LATER ((tn_status)1000)
 
 /* Helpers. axis in [-rank, rank) made non-negative, else TN_ERR_MODEL. The list form also refuses an axis given twice. */
 tn_status tn_expand_axis(tn_expand *x, int64_t axis, int rank, int *result);
