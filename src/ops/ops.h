@@ -20,6 +20,7 @@ extern const tn_op_family tn_family_compare;
 extern const tn_op_family tn_family_select_cast;
 extern const tn_op_family tn_family_move;
 extern const tn_op_family tn_family_index;
+extern const tn_op_family tn_family_scatter;
 extern const tn_op_family tn_family_reduce;
 extern const tn_op_family tn_family_window;
 extern const tn_op_family tn_family_contract;

@@ -351,7 +351,7 @@ static tn_status build(const op_case *c, prepared *p) {
         assert_int_not_equal(status, TN_OK);
         return status;
     }
-    tn_value out = tn_node_output(p->graph, p->node, 0);
+    tn_value out = tn_node_output(p->graph, p->node, c->output);
     assert_int_equal(tn_graph_add_output(p->graph, out, "out"), TN_OK);
     check_graph(p->graph);
     p->dtype = tn_value_dtype(p->graph, out);
@@ -365,32 +365,37 @@ static tn_status build(const op_case *c, prepared *p) {
 /* Runs eval. `out`: an output that is there already, or NULL. */
 static tn_status evaluate(op_harness *h, const op_case *c, const prepared *p, tn_tensor *const *in, tn_tensor *out,
                           tn_pool *pool, tn_tensor **result) {
-    tn_object *inputs[OP_MAX_INPUTS] = {NULL}, *output = out == NULL ? NULL : tn_tensor_object(tn_tensor_retain(out));
+    tn_object *inputs[OP_MAX_INPUTS] = {NULL}, *outputs[OP_MAX_OUTPUTS] = {NULL};
+    uint32_t output_count = tn_node_output_count(p->graph, p->node);
     tn_dim_env env;
     for (uint32_t i = 0; i < c->inputs; i++)
         inputs[i] = in[i] == NULL ? NULL : tn_tensor_object(in[i]);
+    assert_true(output_count <= OP_MAX_OUTPUTS && c->output < output_count);
+    outputs[c->output] = out == NULL ? NULL : tn_tensor_object(tn_tensor_retain(out));
     assert_true(tn_dim_env_init(&env, NULL, &p->graph->dims));
     tn_eval e = {.graph = p->graph,
                  .node = p->node,
                  .inputs = c->inputs,
-                 .outputs = 1,
+                 .outputs = output_count,
                  .in = inputs,
-                 .out = &output,
+                 .out = outputs,
                  .heap = h->heap,
                  .pool = pool,
                  .env = &env};
     h->checks++;
     tn_status status = c->op->eval(&e);
     tn_dim_env_free(&env);
-    *result = (tn_tensor *)output;
-    if (status != TN_OK) {
-        tn_object_destroy(output);
-        *result = NULL;
-        return status;
+    for (uint32_t i = 0; i < output_count; i++) {
+        assert_true(status != TN_OK || outputs[i] != NULL);
+        if (status == TN_OK && i == c->output)
+            continue;
+        tn_object_destroy(outputs[i]);
+        outputs[i] = NULL;
     }
-    assert_non_null(output);
-    assert_int_equal(tn_object_kind(output), TN_KIND_TENSOR);
-    return TN_OK;
+    *result = (tn_tensor *)outputs[c->output];
+    if (status == TN_OK)
+        assert_int_equal(tn_object_kind(outputs[c->output]), TN_KIND_TENSOR);
+    return status;
 }
 
 /* "add(f32[2,3], f32[2,3])" */

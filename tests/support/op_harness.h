@@ -31,6 +31,7 @@ typedef void op_oracle(const op_case *c, tn_tensor *out);
 #define OP_A_DIMS(k, n, v) ((tn_attr){.key = (k), .kind = TN_ATTR_DIMS, .count = (uint32_t)(n), .as.ints = (v)})
 #define OP_MAX_INPUTS 8
 #define OP_MAX_ATTRS 12
+#define OP_MAX_OUTPUTS 8
 
 struct op_case {
     const tn_op *op;
@@ -41,6 +42,7 @@ struct op_case {
     op_oracle *oracle;          /* NULL: only that layouts, threads and failures change nothing */
     double ulps;                /* steps of the result's dtype that the oracle may be away */
     const void *ctx;            /* for the oracle */
+    uint32_t output;            /* which output is checked; the others are evaluated too */
 };
 
 /* Evaluates the case on contiguous operands and compares with the oracle; then again, bit for bit: with unaligned,
