@@ -1,0 +1,40 @@
+/* Shared by the subcommands: output, errors, loading with the common options. */
+#ifndef TN_CLI_CLI_H
+#define TN_CLI_CLI_H
+
+#include <tenon/session.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "cli/options.h"
+
+/* Process exit status of a status, as the table in `tenon --help` says. */
+int tn_cli_exit_code(tn_status status);
+/* Prints the thread's error on standard error as one block; answers its exit code. */
+int tn_cli_report(void);
+/* Writes to standard output. TN_ERR_IO when it can't be; `text` may be a failed buffer (TN_ERR_MEMORY). Empties `text`. */
+tn_status tn_cli_put(tn_text *text);
+/* A line on standard error, "tenon: warning: ...". */
+void tn_cli_warn(const char *text);
+/* Whether text on standard output (1) or standard error (2) may be coloured; whether it is a terminal. */
+bool tn_cli_color(int fd);
+bool tn_cli_tty(int fd);
+/* A name from a model, made safe for a terminal: as it is, or quoted with escapes. */
+void tn_cli_name(tn_text *out, const char *name);
+
+/* An interrupt (Ctrl-C, TERM) ends the process at once, except between these two, when it waits for the second: around
+   writing files and running child processes. */
+void tn_cli_interrupt_hold(void);
+void tn_cli_interrupt_release(void);
+bool tn_cli_interrupted(void); /* one is waiting */
+void tn_cli_signals_init(void);
+
+tn_model *tn_cli_load(const tn_cli_options *options, const char *path);
+/* `threads`: when the options say nothing; 0: the library's choice. */
+tn_session *tn_cli_session(const tn_cli_options *options, tn_model *model, int threads);
+
+tn_status tn_cli_run(const tn_cli_options *options);
+tn_status tn_cli_info(const tn_cli_options *options);
+tn_status tn_cli_test(const tn_cli_options *options);
+
+#endif

@@ -1,0 +1,30 @@
+/* What is fed to a model: files, literals, made-up values. */
+#ifndef TN_CLI_INPUTS_H
+#define TN_CLI_INPUTS_H
+
+#include <tenon/session.h>
+
+#include "cli/json.h"
+#include "cli/options.h"
+#include "ir/tensor.h"
+
+/* Reads what --input asked for into objects[], by input of the model (NULL: not given); then, with --fill, makes those that have
+   no default. TN_ERR_INPUT listing all inputs when one is missing. objects[] is to be destroyed in any case. */
+tn_status tn_cli_read_inputs(const tn_cli_options *options, const tn_model *model, tn_object **objects);
+/* The number M of a file called input_M.* (or output_M.*, by `prefix`), or -1. */
+int64_t tn_cli_file_index(const char *path, const char *prefix);
+
+/* Concrete sizes of an input's dimensions: from --dim, from the inputs given in objects[] (NULL: none), else `free_size`, or,
+   with free_size -1, left at -1. *open: how many are. */
+tn_status tn_cli_input_dims(const tn_cli_options *options, const tn_model *model, tn_object *const *objects, tn_type type,
+                            int64_t free_size, int64_t dims[TN_MAX_RANK], int *open);
+
+/* An object of a type from JSON: nested lists, numbers, strings, booleans; a sequence as a list, an empty optional as null. */
+tn_object *tn_cli_json_object(const tn_graph *graph, tn_type type, const tn_json *json);
+
+typedef enum tn_fill { TN_FILL_RANDOM, TN_FILL_ZEROS, TN_FILL_ONES, TN_FILL_ARANGE } tn_fill;
+/* Fills a contiguous tensor. Random values come from Philox4x32-10 with key `seed` and counter (element / 4, stream), and depend on
+   nothing else: floats standard normal (Box-Muller), integers and booleans 0 or 1, strings words of three to eight letters. */
+tn_status tn_cli_fill(tn_tensor *tensor, tn_fill how, uint64_t seed, uint32_t stream);
+
+#endif

@@ -1,0 +1,107 @@
+/* The command: subcommands, help, version, exit codes. */
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "base/os.h"
+#include "cli/cli.h"
+
+const tn_cli_command tn_cli_commands[] = {
+    {"run",
+     TN_CLI_RUN,
+     "MODEL [--input [NAME=]FILE]... [option]...",
+     "run a model",
+     {"tenon run model.onnx --input x=photo.npy", "feed x from a file and print what comes out",
+      "tenon run model.onnx --fill random --seed 7 --dim batch=4", "random inputs, the same for the same seed",
+      "tenon run model.onnx --input ids=[[1,2,3]] --input scale=0.5 --output-dir out",
+      "feed literals, write out/NAME.npy for each output"},
+     "An input file is .npy, .npz (arrays by name), .pb (TensorProto, SequenceProto, OptionalProto), .bin (raw; type and\n"
+     "shape from the model) or .json (nested lists). An unnamed input_M.* feeds the M-th input; other unnamed inputs go,\n"
+     "in order, to the inputs that have no default.",
+     tn_cli_run,
+     1,
+     1},
+    {"info",
+     TN_CLI_INFO,
+     "MODEL [option]...",
+     "what is inside a model, and whether it will load",
+     {"tenon info model.onnx", "findings, inputs and outputs, parameters, nodes by operator",
+      "tenon info model.onnx --json", "the same for programs",
+      "tenon info model.onnx --ops used.txt", "write the list of operators used"},
+     "Exit status 0 only if the model will load.",
+     tn_cli_info,
+     1,
+     1},
+    {"test",
+     TN_CLI_TEST,
+     "DIR... [option]...",
+     "run test folders in the layout of the ONNX test suite",
+     {"tenon test models/", "every folder below that holds model.onnx and test_data_set_*",
+      "tenon test suite/node --filter 'test_conv*' --backend ref", "some of them, on the reference interpreter",
+      "tenon test suite --jobs 4 --json", "four folders at a time, a report for programs"},
+     "A folder is a test when it holds model.onnx, or a data.json whose url names a file in a sibling light/ folder. Its\n"
+     "data sets run in order in one session. A case.json beside the model may set rtol, atol, shape_only, expect and\n"
+     "error_mentions. Exit status 1 if a test failed.",
+     tn_cli_test,
+     1,
+     UINT32_MAX},
+    {.name = "bench"},
+    {.name = "optimize"},
+    {.name = "verify"},
+    {.name = "bisect"},
+    {.name = "diff"},
+    {.name = "view"},
+    {.name = "grad"},
+    {.name = "train"},
+    {.name = "compile"},
+    {.name = "quantize"},
+    {.name = "tune"},
+    {.name = "serve"},
+    {.name = "ops"},
+    {.name = NULL},
+};
+
+static void version(tn_text *out) {
+    tn_text_printf(out, "tenon %s\nbuild:", tn_version());
+#if defined(__clang__)
+    tn_text_printf(out, " clang %d.%d.%d", __clang_major__, __clang_minor__, __clang_patchlevel__);
+#elif defined(__GNUC__)
+    tn_text_printf(out, " gcc %d.%d.%d", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
+#endif
+#ifdef NDEBUG
+    tn_text_add(out, ", release");
+#else
+    tn_text_add(out, ", with assertions");
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+    tn_text_add(out, ", address sanitizer");
+#endif
+#if defined(__SANITIZE_THREAD__)
+    tn_text_add(out, ", thread sanitizer");
+#endif
+    tn_text_add(out, "\nCPU features:");
+    for (int i = 0; i < TN_ISA_COUNT; i++)
+        if (tn_cpu_has((tn_isa)i))
+            tn_text_printf(out, " %s%s", tn_isa_name((tn_isa)i), (tn_isa)i == tn_cpu_best() ? " (in use)" : "");
+    tn_text_printf(out, "\nCPUs: %d\n", tn_cpu_count());
+}
+
+int main(int argc, char **argv) {
+    tn_cli_signals_init();
+    tn_cli_options options;
+    tn_text out;
+    tn_text_init(&out, NULL);
+    tn_status status = tn_cli_parse(argc, argv, &options);
+    if (status == TN_OK && options.version)
+        version(&out);
+    else if (status == TN_OK && options.help)
+        tn_cli_help(options.command, &out);
+    else if (status == TN_OK)
+        status = options.command->run(&options);
+    if (status == TN_OK && (out.len || out.failed))
+        status = tn_cli_put(&out);
+    tn_text_free(&out);
+    tn_cli_options_free(&options);
+    if (status == TN_OK)
+        return 0;
+    return tn_error_status() == TN_OK ? tn_cli_exit_code(status) : tn_cli_report();
+}

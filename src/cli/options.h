@@ -1,0 +1,52 @@
+/* The command line: one table of subcommands and one of options; parsing, help and suggestions come from them alone. */
+#ifndef TN_CLI_OPTIONS_H
+#define TN_CLI_OPTIONS_H
+
+#include "base/buffer.h"
+#include "base/vec.h"
+
+typedef TN_VEC(const char *) tn_cli_list; /* texts of argv */
+
+struct tn_cli_command;
+
+/* What was asked for. Texts belong to argv; NULL and 0 where not given unless said otherwise. */
+typedef struct tn_cli_options {
+    const struct tn_cli_command *command;
+    tn_cli_list args; /* what is no option: models, folders */
+    tn_cli_list dims; /* NAME=N; ended by a NULL that is not counted */
+    tn_cli_list inputs;
+    const char *level; /* "0" to "3" */
+    const char *backend, *isa, *disable, *passes, *dump;
+    const char *fill, *output_dir, *format, *filter, *ops;
+    uint64_t threads, jobs, timeout, seed, max_bytes, max_ops;
+    bool json, quiet, verbose, limits, help, version;
+} tn_cli_options;
+
+typedef tn_status tn_cli_main(const tn_cli_options *options);
+
+typedef struct tn_cli_command {
+    const char *name;
+    uint32_t bit;           /* in tn_cli_option.commands */
+    const char *synopsis;   /* "MODEL [option]..." */
+    const char *summary;    /* a few words */
+    const char *examples[6]; /* three pairs: a command line, what it does */
+    const char *notes;      /* after the examples; may be NULL */
+    tn_cli_main *run;       /* NULL: not supported yet */
+    uint32_t min_args, max_args;
+} tn_cli_command;
+
+/* All subcommands, ended by a NULL name (main.c). */
+extern const tn_cli_command tn_cli_commands[];
+
+enum { TN_CLI_RUN = 1, TN_CLI_INFO = 2, TN_CLI_TEST = 4, TN_CLI_ALL = ~0 };
+
+/* Reads argv. TN_ERR_USAGE, or TN_ERR_UNSUPPORTED for what is not built yet. Free with tn_cli_options_free in any case. */
+tn_status tn_cli_parse(int argc, char **argv, tn_cli_options *out);
+void tn_cli_options_free(tn_cli_options *options);
+/* The help text of the whole command (NULL) or of a subcommand. */
+void tn_cli_help(const tn_cli_command *command, tn_text *out);
+/* Of `count` names, `name_of(ctx, i)`, the one nearest to a misspelt text, or NULL when none is near. */
+const char *tn_cli_nearest(const char *text, uint32_t count, const char *(*name_of)(const void *ctx, uint32_t i),
+                           const void *ctx);
+
+#endif
