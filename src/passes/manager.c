@@ -89,6 +89,8 @@ tn_status tn_pass_run_one(const tn_pass *pass, tn_graph *graph, tn_pass_context 
     record.sites = context->sites;
     context->record.data[context->record.len++] = record;
     context->running = NULL;
+    if (status == TN_ERR_MEMORY || status == TN_ERR_LIMIT)
+        tn_graph_stick(graph); /* it may have been left in the middle of a change */
     if (status != TN_OK)
         tn_fail_where("in pass '%s'", pass->name);
     else

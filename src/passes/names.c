@@ -53,7 +53,7 @@ uint32_t tn_name_distance(const char *a, size_t a_length, const char *b, size_t 
 }
 
 const char *tn_name_nearest(const tn_pass_context *context, bool rewrites, const char *name, size_t length) {
-    uint32_t passes, best = (uint32_t)(length < 4 ? 1 : length / 3) + 1; /* more steps than that are not near */
+    uint32_t passes, best = (uint32_t)(length < 4 ? 1 : length / 3 + 1) + 1; /* more steps than that are not near */
     const tn_pass *const *pipeline = tn_pipeline(&passes);
     const char *nearest = NULL;
     for (uint32_t i = 0; i < passes + (rewrites ? context->rewrite_count : 0); i++) {

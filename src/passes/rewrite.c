@@ -193,7 +193,7 @@ static tn_status finish(tn_rewriter *r, tn_node node, uint32_t first_new) {
     for (uint32_t id = first_new; id < g->node.len && status == TN_OK; id++) {
         if (!g->node.data[id].op)
             continue;
-        g->node.data[id].location = tn_location_union(g, location, g->node.data[id].location);
+        g->node.data[id].location = location; /* not where the code of the rewrite stands, which builders' macros note */
         status = enqueue(r, (tn_node){id});
     }
     return status;
