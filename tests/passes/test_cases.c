@@ -27,7 +27,8 @@ static double number(const char *json, const char *key, double otherwise) {
     if (!at || !(at = strchr(at, ':')))
         return otherwise;
     at += 1 + strspn(at + 1, " ");
-    return tn_parse_f64(at, strspn(at, "+-.0123456789eE"), &value) ? value : otherwise;
+    size_t used;
+    return tn_parse_f64(at, strspn(at, "+-.0123456789eE"), &value, &used) ? value : otherwise;
 }
 
 /* A graph made ready at a level, with the inputs fed that in[] holds. NULL with the error set. */
