@@ -222,12 +222,9 @@ static tn_status pad_with_value(tn_eval *e, tn_tensor *out, const tn_tensor *x, 
     return status;
 }
 
-tn_status tn_eval_pad(tn_eval *e) {
-    tn_tensor *x = tn_eval_in(e, 0), *value = e->inputs > 1 && e->in[1] != NULL ? tn_eval_in(e, 1) : NULL;
-    int64_t lo[TN_MAX_RANK], hi[TN_MAX_RANK], dims[TN_MAX_RANK];
+tn_status tn_eval_pad_by(tn_eval *e, tn_tensor *x, tn_tensor *value, const int64_t *lo, const int64_t *hi) {
+    int64_t dims[TN_MAX_RANK];
     pad_mode mode = mode_of(e);
-    TN_TRY(tn_eval_sizes(e, "lo", x->rank, lo));
-    TN_TRY(tn_eval_sizes(e, "hi", x->rank, hi));
     for (int i = 0; i < x->rank; i++) {
         if (!tn_add_i64(x->dims[i], lo[i], &dims[i]) || !tn_add_i64(dims[i], hi[i], &dims[i]))
             return tn_eval_fail(e, TN_ERR_LIMIT, "the size of axis %d of the output overflows", i);
@@ -258,6 +255,14 @@ tn_status tn_eval_pad(tn_eval *e) {
         tn_tensor_destroy(bits);
     }
     return status;
+}
+
+tn_status tn_eval_pad(tn_eval *e) {
+    tn_tensor *x = tn_eval_in(e, 0), *value = e->inputs > 1 && e->in[1] != NULL ? tn_eval_in(e, 1) : NULL;
+    int64_t lo[TN_MAX_RANK], hi[TN_MAX_RANK];
+    TN_TRY(tn_eval_sizes(e, "lo", x->rank, lo));
+    TN_TRY(tn_eval_sizes(e, "hi", x->rank, hi));
+    return tn_eval_pad_by(e, x, value, lo, hi);
 }
 
 /* --- concat ------------------------------------------------------------------------------------------------------- */
