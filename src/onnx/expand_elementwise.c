@@ -11,9 +11,10 @@
         return tn_expand_set(x, 0, tn_##build(x->graph, tn_expand_input(x, 0))); \
     }
 UNARY(abs)
-UNARY(neg) UNARY(sign) UNARY(floor) UNARY(ceil) UNARY(round) UNARY(sqrt) UNARY(reciprocal) UNARY(exp) UNARY(log)
-    UNARY(sin) UNARY(cos) UNARY(tan) UNARY(asin) UNARY(acos) UNARY(atan) UNARY(sinh) UNARY(cosh) UNARY(tanh)
-        UNARY(asinh) UNARY(acosh) UNARY(atanh) UNARY(sigmoid) UNARY(not ) UNARY(bit_not)
+UNARY(neg)
+UNARY(sign) UNARY(floor) UNARY(ceil) UNARY(round) UNARY(sqrt) UNARY(reciprocal) UNARY(exp) UNARY(log) UNARY(sin)
+    UNARY(cos) UNARY(tan) UNARY(asin) UNARY(acos) UNARY(atan) UNARY(sinh) UNARY(cosh) UNARY(tanh) UNARY(asinh)
+        UNARY(acosh) UNARY(atanh) UNARY(sigmoid) UNARY(not ) UNARY(bit_not)
 #undef UNARY
 
     /* Whole numbers are admitted too: their values are those of f32, truncated. */
@@ -49,8 +50,9 @@ static tn_status expand_identity(tn_expand *x) {
         return tn_expand_set(x, 0, tn_##build(x->graph, tn_expand_input(x, 0), tn_expand_input(x, 1))); \
     }
 BINARY(add)
-BINARY(sub) BINARY(mul) BINARY(div) BINARY(and) BINARY(or) BINARY(xor) BINARY(equal) BINARY(less) BINARY(less_equal)
-    BINARY(greater) BINARY(greater_equal)
+BINARY(sub)
+BINARY(mul) BINARY(div) BINARY(and) BINARY(or) BINARY(xor) BINARY(equal) BINARY(less) BINARY(less_equal) BINARY(greater)
+    BINARY(greater_equal)
 #undef BINARY
 
         static tn_status expand_mod(tn_expand *x) {

@@ -108,6 +108,7 @@ extern const tn_onnx_family tn_onnx_family_pool;
 extern const tn_onnx_family tn_onnx_family_norm;
 extern const tn_onnx_family tn_onnx_family_resize;
 extern const tn_onnx_family tn_onnx_family_einsum;
+extern const tn_onnx_family tn_onnx_family_control;
 
 /* The row of an operator in an operator set, or NULL. `domain` "" or "ai.onnx" is the default one. */
 const tn_onnx_op *tn_onnx_find(const char *domain, const char *name, int version);

@@ -15,7 +15,8 @@ static const tn_onnx_family *const families[] = {
     &tn_onnx_family_conv,        &tn_onnx_family_pool,
     &tn_onnx_family_norm,
     &tn_onnx_family_resize,
-    &tn_onnx_family_einsum,        NULL,
+    &tn_onnx_family_einsum,
+    &tn_onnx_family_control,        NULL,
 };
 
 /* Newest operator set versions whose operators the rows speak of. */

@@ -133,7 +133,7 @@ static tn_status if_infer(tn_infer *c) {
                  y = tn_region_result(g, tn_control_region(c, 1), i);
         tn_type type, a = tn_value_type(g, x), b = tn_value_type(g, y);
         TN_TRY(join(c, i, a, b, &type));
-        if (!type.id)
+        if (!type.id && a.id && b.id)
             return tn_control_differ(c, "result", i, "from the then branch", a, "from the else branch", b);
         TN_TRY(tn_infer_type(c, i, type));
         const tn_dim *p, *q;

@@ -69,7 +69,9 @@ static tn_status stacked_type(tn_infer *c, tn_value row, uint32_t output, tn_dim
     tn_dim dims[TN_MAX_RANK + 1];
     tn_type type = tn_value_type(g, row);
     char text[200];
-    if (!type.id || tn_type_kind(g, type) != TN_KIND_TENSOR || tn_type_rank(g, type) >= TN_MAX_RANK)
+    if (!type.id) /* of a node that is expanded when it runs */
+        return tn_infer_type(c, output, type);
+    if (tn_type_kind(g, type) != TN_KIND_TENSOR || tn_type_rank(g, type) >= TN_MAX_RANK)
         return tn_infer_fail(c, "output %" PRIu32 " stacks %s, but only tensors of rank below %d can be stacked",
                              output, tn_value_describe(g, row, text, sizeof text), TN_MAX_RANK);
     tn_dtype dtype = tn_type_dtype(g, type);

@@ -1,0 +1,533 @@
+/* Control flow: If, Loop and Scan as if, while and scan. A body is copied and expanded inside the region of the new node.
+
+   ONNX lets a loop value change its shape from trip to trip without saying so. Here a loop value has one type; `settle` finds it by
+   building the body: dimensions that come out differently become symbols of the body's own, values that come out with another rank
+   have none. */
+#include <inttypes.h>
+
+#include "onnx/expand_common.h"
+
+/* --- values of a type that is not known yet ------------------------------------------------------------------------------------------- */
+
+/* `value` as a value of `type`: through an ONNX node that is expanded when it runs, whose output is declared so. */
+static tn_value declared(tn_expand *x, const char *op, tn_value value, tn_type type) {
+    const tn_onnx_op *row = tn_onnx_find("", op, tn_onnx_newest(""));
+    if (!row) {
+        tn_fail(TN_ERR_INTERNAL, "%s needs the operator %s", x->row->name, op);
+        tn_graph_stick(x->graph);
+        return (tn_value){0};
+    }
+    tn_node node = tn_graph_add_node_typed(
+        x->graph, &(tn_node_desc){.op = &row->op, .input_count = 1, .inputs = &value, .output_count = 1}, &type);
+    return node.id ? tn_node_output(x->graph, node, 0) : (tn_value){0};
+}
+
+/* A truth value as a bool scalar. */
+static tn_status truth(tn_expand *x, tn_value value, tn_value *out) {
+    tn_graph *g = x->graph;
+    tn_type type = tn_value_type(g, value);
+    if (!type.id || (tn_type_kind(g, type) == TN_KIND_TENSOR && tn_type_rank(g, type) < 0)) {
+        *out = declared(x, "Squeeze", value, tn_type_tensor(g, TN_BOOL, 0, NULL));
+        return TN_OK;
+    }
+    TN_RULE(x, tn_type_kind(g, type) == TN_KIND_TENSOR && tn_type_dtype(g, type) == TN_BOOL,
+            "the condition is not a bool");
+    *out = tn_reshape_dims(g, value, 0, NULL);
+    return TN_OK;
+}
+
+/* --- If ------------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct branches {
+    tn_expand *x;
+    uint32_t next;
+    tn_status status;
+} branches;
+
+static void build_branch(void *ctx, tn_graph *graph, const tn_value *args, tn_value *results) {
+    branches *b = ctx;
+    (void)graph;
+    (void)args;
+    uint32_t region = b->next++;
+    if (b->status == TN_OK)
+        b->status = tn_expand_body(b->x, region, 0, NULL, tn_expand_body_results(b->x, region), results);
+}
+
+/* A condition that is known takes its branch in place of the node. A branch that cannot be built may be one that is never taken (it
+   squeezes an axis that the other keeps): then the node waits until it runs and the condition is known. */
+static tn_status expand_if(tn_expand *x) {
+    tn_graph *g = x->graph;
+    uint32_t count = tn_expand_body_results(x, 0);
+    tn_value cond = tn_expand_input(x, 0), *results = tn_expand_alloc(x, (size_t)count + 1, sizeof *results);
+    if (!results)
+        return tn_error_status();
+    tn_tensor *known = tn_expand_constant(x, 0);
+    TN_RULE(x, !known || (tn_tensor_dtype(known) == TN_BOOL && tn_tensor_count(known) == 1),
+            "the condition must be one bool");
+    if (known) {
+        TN_TRY(tn_expand_body(x, tn_tensor_get_i64(known, 0) ? 0 : 1, 0, NULL, count, results));
+    } else {
+        TN_TRY(truth(x, cond, &cond));
+        TN_BUILT(x, cond);
+        branches b = {.x = x};
+        tn_status status = tn_if(g, cond, build_branch, build_branch, &b, count, results);
+        status = b.status != TN_OK ? b.status : status;
+        if ((status == TN_ERR_MODEL || status == TN_ERR_USAGE || status == TN_ERR_UNSUPPORTED) && !x->final) {
+            g->stuck = false; /* what was built is taken back */
+            tn_error_clear();
+            return tn_expand_later(x, "needs the condition: a branch cannot be built");
+        }
+        TN_TRY(status);
+    }
+    for (uint32_t i = 0; i < x->outputs && i < count; i++)
+        TN_TRY(tn_expand_set(x, i, results[i]));
+    return TN_OK;
+}
+
+/* --- the types of loop values ---------------------------------------------------------------------------------------------------------- */
+
+/* Builds a body at the insertion point: reads args, fills results. */
+typedef tn_status build_fn(tn_expand *x, void *ctx, const tn_value *args, tn_value *results);
+
+typedef struct body {
+    uint32_t carried, args, results;
+    tn_type *types;      /* [args] */
+    uint32_t *free_axes; /* [carried] a bit for each axis whose size may change */
+    build_fn *build;
+    void *ctx;
+    tn_region region;
+} body;
+
+/* The element type that both have; unranked where they differ, null where they have nothing in common. */
+static tn_type common_element(tn_graph *g, tn_type a, tn_type b) {
+    if (a.id == b.id)
+        return a;
+    if (!a.id || !b.id)
+        return a.id ? a : b;
+    if (tn_type_kind(g, a) != TN_KIND_TENSOR || tn_type_kind(g, b) != TN_KIND_TENSOR ||
+        tn_type_dtype(g, a) != tn_type_dtype(g, b))
+        return (tn_type){0};
+    return tn_type_tensor(g, tn_type_dtype(g, a), -1, NULL);
+}
+
+/* The type of loop value i, given what the body made of it. *changed: it is not what the body was built with. */
+static tn_status widen(tn_expand *x, body *b, uint32_t i, tn_type after, bool *changed) {
+    tn_graph *g = x->graph;
+    tn_type before = b->types[i];
+    char p[200], q[200];
+    if (before.id == after.id)
+        return TN_OK;
+    tn_kind kind = tn_type_kind(g, before);
+    if (!after.id) {
+        if (kind == TN_KIND_TENSOR && tn_type_rank(g, before) >= 0) {
+            b->types[i] = tn_type_tensor(g, tn_type_dtype(g, before), -1, NULL);
+            *changed = true;
+        }
+        return TN_OK;
+    }
+    bool same = kind == tn_type_kind(g, after) &&
+                (kind != TN_KIND_TENSOR || tn_type_dtype(g, before) == tn_type_dtype(g, after));
+    TN_RULE(x, same, "loop value %u is %s on entry, but %s after a trip", (unsigned)i,
+            tn_type_describe(g, before, p, sizeof p), tn_type_describe(g, after, q, sizeof q));
+    if (kind == TN_KIND_SEQUENCE || kind == TN_KIND_OPTIONAL) {
+        tn_type element = common_element(g, tn_type_element(g, before), tn_type_element(g, after));
+        b->types[i] = kind == TN_KIND_SEQUENCE ? tn_type_sequence(g, element) : tn_type_optional(g, element);
+        *changed = b->types[i].id != before.id || *changed;
+        return TN_OK;
+    }
+    if (kind != TN_KIND_TENSOR || tn_type_rank(g, before) < 0)
+        return TN_OK;
+    int rank = tn_type_rank(g, before);
+    tn_dim dims[TN_MAX_RANK];
+    if (tn_type_rank(g, after) != rank) {
+        b->types[i] = tn_type_tensor(g, tn_type_dtype(g, before), -1, NULL);
+        *changed = true;
+        return TN_OK;
+    }
+    bool differ = false;
+    for (int k = 0; k < rank; k++) {
+        dims[k] = tn_type_dims(g, before)[k];
+        if ((b->free_axes[i] >> k & 1) || tn_dim_equal(g, dims[k], tn_type_dims(g, after)[k]))
+            continue;
+        dims[k] = tn_dim_fresh(g, 0, INT64_MAX);
+        b->free_axes[i] |= 1u << k;
+        differ = true;
+    }
+    if (differ)
+        b->types[i] = tn_type_tensor(g, tn_type_dtype(g, before), rank, dims);
+    *changed = *changed || differ;
+    return TN_OK;
+}
+
+/* Takes away a region that became no node's. */
+static tn_status discard(tn_expand *x, tn_region region) {
+    static const tn_op owner = {.name = "onnx.__discarded",
+                                .dialect = TN_DIALECT_ONNX,
+                                .max_inputs = -1,
+                                .max_outputs = -1,
+                                .regions = 1,
+                                .traits = TN_CONTROL,
+                                .infer = tn_onnx_infer};
+    tn_node node = tn_graph_add_node(x->graph, &(tn_node_desc){.op = &owner, .region_count = 1, .regions = &region});
+    return node.id ? tn_node_remove(x->graph, node) : tn_graph_check(x->graph);
+}
+
+/* One body with arguments of the types so far. */
+static tn_status build_once(tn_expand *x, body *b, tn_value *values) {
+    tn_graph *g = x->graph;
+    b->region = tn_region_create(g);
+    tn_insertion saved = tn_graph_insertion(g);
+    for (uint32_t i = 0; b->region.id && i < b->args; i++)
+        values[i] = tn_region_add_arg(g, b->region, b->types[i], "");
+    TN_TRY(tn_graph_check(g));
+    tn_graph_insert_at_end(g, b->region);
+    TN_TRY(b->build(x, b->ctx, values, values + b->args));
+    for (uint32_t i = 0; i < b->carried; i++) {
+        tn_value *v = &values[b->args + i];
+        if (v->id && !tn_value_type(g, *v).id) { /* declared to be what the loop value is, if that is settled */
+            tn_type type = b->types[i];
+            if (tn_type_kind(g, type) != TN_KIND_TENSOR || tn_type_rank(g, type) < 0)
+                *v = declared(x, "Identity", *v, type);
+        }
+    }
+    tn_graph_set_insertion(g, saved);
+    TN_TRY(tn_graph_check(g));
+    return tn_region_return(g, b->region, b->results, values + b->args);
+}
+
+/* Builds the body until the types of its loop values are those it was built with. */
+static tn_status settle(tn_expand *x, body *b) {
+    tn_graph *g = x->graph;
+    tn_value *values = tn_expand_alloc(x, (size_t)b->args + b->results + 1, sizeof *values);
+    b->free_axes = tn_expand_alloc(x, (size_t)b->carried + 1, sizeof *b->free_axes);
+    if (!values || !b->free_axes)
+        return tn_error_status();
+    for (int round = 0;; round++) {
+        bool changed = false;
+        TN_TRY(build_once(x, b, values));
+        for (uint32_t i = 0; i < b->carried; i++)
+            TN_TRY(widen(x, b, i, tn_value_type(g, values[b->args + i]), &changed));
+        TN_TRY(tn_graph_check(g));
+        if (!changed)
+            return TN_OK;
+        TN_RULE(x, round < 100, "the types of its loop values do not settle");
+        TN_TRY(discard(x, b->region));
+    }
+}
+
+/* The row's node with its regions; outputs to `results`. */
+static tn_status add_node(tn_expand *x, const char *op, uint32_t inputs, const tn_value *in, uint32_t attrs,
+                          const tn_attr *attr, uint32_t regions, const tn_region *region, uint32_t outputs,
+                          tn_value *results) {
+    tn_node node = tn_graph_add_node(x->graph, &(tn_node_desc){.op = tn_op_find(x->graph->ops, op, strlen(op)),
+                                                               .input_count = inputs,
+                                                               .inputs = in,
+                                                               .output_count = outputs,
+                                                               .attr_count = attrs,
+                                                               .attrs = attr,
+                                                               .region_count = regions,
+                                                               .regions = region});
+    if (!node.id)
+        return tn_graph_check(x->graph);
+    for (uint32_t i = 0; i < outputs; i++)
+        results[i] = tn_node_output(x->graph, node, i);
+    return TN_OK;
+}
+
+/* --- Loop -------------------------------------------------------------------------------------------------------------------------------- */
+
+/* args: number of the trip, condition, loop values. results: the same for the next trip, then rows of the stacked outputs. */
+static tn_status build_loop(tn_expand *x, void *ctx, const tn_value *args, tn_value *results) {
+    const body *b = ctx;
+    tn_graph *g = x->graph;
+    TN_TRY(tn_expand_body(x, 0, b->carried, args, b->results - 1, results + 1));
+    TN_TRY(truth(x, results[1], &results[1]));
+    results[0] = tn_add(g, args[0], tn_scalar(g, TN_I64, 1));
+    return tn_graph_check(g);
+}
+
+static tn_status loop_condition(tn_expand *x, const body *b, tn_value limit, tn_region *region) {
+    tn_graph *g = x->graph;
+    tn_value args[2], go = {0};
+    *region = tn_region_create(g);
+    for (uint32_t i = 0; region->id && i < b->args; i++) {
+        tn_value arg = tn_region_add_arg(g, *region, b->types[i], "");
+        if (i < 2)
+            args[i] = arg;
+    }
+    TN_TRY(tn_graph_check(g));
+    tn_insertion saved = tn_graph_insertion(g);
+    tn_graph_insert_at_end(g, *region);
+    go = limit.id ? tn_and(g, args[1], tn_less(g, args[0], limit)) : args[1];
+    tn_graph_set_insertion(g, saved);
+    TN_TRY(tn_graph_check(g));
+    return tn_region_return(g, *region, 1, &go);
+}
+
+static tn_status expand_loop(tn_expand *x) {
+    tn_graph *g = x->graph;
+    uint32_t values = tn_expand_body_args(x, 0),
+             results = tn_expand_body_results(x, 0); /* trip, condition, values... */
+    TN_RULE(x, values >= 2 && results + 1 >= values, "the body takes %u values and gives %u", (unsigned)values,
+            (unsigned)results);
+    body b = {.carried = values, .args = values, .results = results + 1, .build = build_loop};
+    b.ctx = &b;
+    b.types = tn_expand_alloc(x, values, sizeof *b.types);
+    tn_value *in = tn_expand_alloc(x, values, sizeof *in), *out = tn_expand_alloc(x, (size_t)results + 1, sizeof *out),
+             limit = {0};
+    if (!b.types || !in || !out)
+        return tn_error_status();
+    for (uint32_t i = 0; i < 2; i++) {
+        if (!tn_expand_has(x, i))
+            continue;
+        tn_value v = tn_expand_input(x, i);
+        if (!tn_value_dtype(g, v) || tn_value_rank(g, v) < 0)
+            return tn_expand_later(x, "needs the types of its trip count and condition");
+        TN_RULE(x, tn_value_dtype(g, v) == (i ? TN_BOOL : TN_I64), "%s is %s: it must be %s",
+                i ? "the condition" : "the trip count", tn_dtype_name(tn_value_dtype(g, v)), i ? "bool" : "i64");
+        v = tn_reshape_dims(g, v, 0, NULL);
+        *(i ? &in[1] : &limit) = v;
+    }
+    in[0] = tn_scalar(g, TN_I64, 0);
+    if (!in[1].id)
+        in[1] = tn_scalar(g, TN_BOOL, 1);
+    for (uint32_t i = 2; i < values; i++) {
+        TN_RULE(x, tn_expand_has(x, i), "loop value %u has no value on entry", (unsigned)(i - 2));
+        in[i] = tn_expand_input(x, i);
+    }
+    for (uint32_t i = 0; i < values; i++) {
+        TN_BUILT(x, in[i]);
+        b.types[i] = tn_value_type(g, in[i]);
+        if (!b.types[i].id)
+            return tn_expand_later(x, "needs the types of its loop values");
+    }
+    tn_region regions[2];
+    TN_TRY(settle(x, &b));
+    regions[1] = b.region;
+    TN_TRY(loop_condition(x, &b, limit, &regions[0]));
+    TN_TRY(add_node(x, "while", values, in, 0, NULL, 2, regions, b.results, out));
+    for (uint32_t i = 0; i < x->outputs && i + 2 < b.results; i++)
+        TN_TRY(tn_expand_set(x, i, out[i + 2]));
+    return TN_OK;
+}
+
+/* --- Scan --------------------------------------------------------------------------------------------------------------------------------- */
+
+/* An attribute list of one entry for each of `count` inputs or outputs; absent: zeros. */
+static tn_status per_value(tn_expand *x, const char *name, uint32_t count, const int64_t **list) {
+    uint32_t n = tn_expand_ints(x, name, list);
+    TN_RULE(x, n == 0 || n == count, "attribute '%s' has %u entries, but there must be %u", name, (unsigned)n,
+            (unsigned)count);
+    if (n)
+        return TN_OK;
+    *list = tn_expand_alloc(x, (size_t)count + 1, sizeof **list);
+    return *list ? TN_OK : tn_error_status();
+}
+
+static tn_status direction(tn_expand *x, const char *name, int64_t value) {
+    TN_RULE(x, value == 0 || value == 1, "attribute '%s' holds %" PRId64 ": 0 and 1 are possible", name, value);
+    return TN_OK;
+}
+
+static tn_value reversed(tn_expand *x, tn_value v) {
+    tn_dim n = tn_value_dim(x->graph, v, 0);
+    return tn_expand_slice(x, v, 0, tn_dim_sub(x->graph, n, tn_size(x, 1)), n, -1);
+}
+
+/* The order of axes that moves axis `from` to `to`. */
+static void moved(int rank, int from, int to, int perm[TN_MAX_RANK]) {
+    int k = 0;
+    for (int i = 0; i < rank; i++) {
+        if (i == to) {
+            perm[i] = from;
+            continue;
+        }
+        k += k == from;
+        perm[i] = k++;
+    }
+}
+
+static tn_status build_scan(tn_expand *x, void *ctx, const tn_value *args, tn_value *results) {
+    const body *b = ctx;
+    return tn_expand_body(x, 0, b->args, args, b->results, results);
+}
+
+/* How many inputs are scanned, of `count`. */
+static tn_status scanned_inputs(tn_expand *x, uint32_t count, uint32_t *scanned) {
+    int64_t n = tn_expand_int(x, "num_scan_inputs");
+    TN_RULE(x, n >= 1 && n <= count, "attribute 'num_scan_inputs' is %" PRId64 " of %u inputs", n, (unsigned)count);
+    *scanned = (uint32_t)n;
+    return TN_OK;
+}
+
+static tn_status expand_scan(tn_expand *x) {
+    tn_graph *g = x->graph;
+    uint32_t n = x->inputs, scanned = 0, results = tn_expand_body_results(x, 0);
+    const int64_t *axes, *ways, *out_axes, *out_ways;
+    TN_TRY(scanned_inputs(x, n, &scanned));
+    uint32_t states = n - scanned;
+    TN_RULE(x, tn_expand_body_args(x, 0) == n && results >= states,
+            "the body takes %u values and gives %u, for %u inputs", (unsigned)tn_expand_body_args(x, 0),
+            (unsigned)results, (unsigned)n);
+    TN_TRY(per_value(x, "scan_input_axes", scanned, &axes));
+    TN_TRY(per_value(x, "scan_input_directions", scanned, &ways));
+    TN_TRY(per_value(x, "scan_output_axes", results - states, &out_axes));
+    TN_TRY(per_value(x, "scan_output_directions", results - states, &out_ways));
+    body b = {.carried = states, .args = n, .results = results, .build = build_scan};
+    b.ctx = &b;
+    b.types = tn_expand_alloc(x, n, sizeof *b.types);
+    tn_value *in = tn_expand_alloc(x, n, sizeof *in), *out = tn_expand_alloc(x, (size_t)results + 1, sizeof *out);
+    if (!b.types || !in || !out)
+        return tn_error_status();
+    for (uint32_t i = 0; i < n; i++) {
+        in[i] = tn_expand_input(x, i);
+        TN_RULE(x, in[i].id, "input %u is missing", (unsigned)i);
+        b.types[i] = tn_value_type(g, in[i]);
+        if (!b.types[i].id)
+            return tn_expand_later(x, "needs the types of its inputs");
+        if (i < states)
+            continue;
+        int axis, perm[TN_MAX_RANK], rank = tn_value_rank(g, in[i]);
+        if (rank < 0)
+            return tn_expand_later(x, "needs the ranks of what it scans");
+        TN_RULE(x, rank >= 1, "input %u is a scalar: there is nothing to scan", (unsigned)i);
+        TN_TRY(tn_expand_axis(x, axes[i - states], rank, &axis));
+        TN_TRY(direction(x, "scan_input_directions", ways[i - states]));
+        moved(rank, axis, 0, perm);
+        if (axis)
+            in[i] = tn_transpose(g, in[i], perm);
+        if (ways[i - states])
+            in[i] = reversed(x, in[i]);
+        tn_dim *dims = tn_expand_value_dims(x, in[i]);
+        if (!dims)
+            return tn_error_status();
+        b.types[i] = tn_type_tensor(g, tn_value_dtype(g, in[i]), rank - 1, dims + 1);
+    }
+    TN_TRY(settle(x, &b));
+    tn_attr attr = TN_A_INT("carried", states);
+    TN_TRY(add_node(x, "scan", n, in, 1, &attr, 1, &b.region, results, out));
+    for (uint32_t i = 0; i < x->outputs && i < results; i++) {
+        if (i >= states && (out_axes[i - states] || out_ways[i - states])) {
+            int axis, perm[TN_MAX_RANK], rank = tn_value_rank(g, out[i]);
+            if (rank < 0)
+                return tn_expand_later(x, "needs the ranks of what it stacks");
+            TN_TRY(tn_expand_axis(x, out_axes[i - states], rank, &axis));
+            TN_TRY(direction(x, "scan_output_directions", out_ways[i - states]));
+            if (out_ways[i - states])
+                out[i] = reversed(x, out[i]);
+            moved(rank, 0, axis, perm);
+            if (axis)
+                out[i] = tn_transpose(g, out[i], perm);
+        }
+        TN_TRY(tn_expand_set(x, i, out[i]));
+    }
+    return TN_OK;
+}
+
+/* --- Scan of operator set 8: over a batch, each entry with a length of its own ------------------------------------------------------------ */
+
+typedef struct batched {
+    tn_expand *x;
+    uint32_t states, scanned, results;
+    const int64_t *ways;
+    bool lengths;
+    tn_dim steps;       /* size of axis 1 of what is scanned */
+    const tn_value *xs; /* of the entry being built: [scanned] */
+    tn_value length;    /* i64 scalar, with lengths */
+    tn_status status;
+} batched;
+
+/* One step of one entry: t, then the states. Beyond the entry's length states stay and outputs are zero. */
+static void build_step(void *ctx, tn_graph *g, const tn_value *args, tn_value *results) {
+    batched *s = ctx;
+    tn_expand *x = s->x;
+    tn_value t = args[s->states], end = s->lengths ? s->length : tn_expand_size_value(x, s->steps, TN_I64);
+    tn_value back = tn_sub(g, tn_sub(g, end, t), tn_scalar(g, TN_I64, 1)), *in;
+    if (s->status != TN_OK)
+        return;
+    in = tn_expand_alloc(x, (size_t)s->states + s->scanned + 1, sizeof *in);
+    if (!in) {
+        s->status = tn_error_status();
+        return;
+    }
+    back = tn_max(g, back, tn_scalar(g, TN_I64, 0));
+    for (uint32_t i = 0; i < s->states; i++)
+        in[i] = args[i];
+    for (uint32_t i = 0; i < s->scanned; i++)
+        in[s->states + i] = tn_gather(g, s->xs[i], s->ways[i] ? back : t, 0);
+    s->status = tn_expand_body(x, 0, s->states + s->scanned, in, s->results, results);
+    if (s->status != TN_OK || !s->lengths)
+        return;
+    tn_value live = tn_less(g, t, s->length);
+    for (uint32_t i = 0; i < s->results; i++)
+        results[i] = tn_select(g, live, results[i], i < s->states ? args[i] : tn_scalar_like(g, results[i], 0));
+}
+
+/* One entry: [length,] states, inputs. */
+static void build_entry(void *ctx, tn_graph *g, const tn_value *args, tn_value *results) {
+    batched *s = ctx;
+    if (s->lengths)
+        s->length = tn_cast(g, args[0], TN_I64);
+    const tn_value *states = args + s->lengths;
+    s->xs = states + s->states;
+    tn_value t = tn_iota(g, TN_I64, 1, &s->steps, 0);
+    tn_status status = tn_scan(g, s->states, states, 1, &t, build_step, s, s->results - s->states, results);
+    if (s->status == TN_OK)
+        s->status = status;
+}
+
+static tn_status expand_scan_batched(tn_expand *x) {
+    tn_graph *g = x->graph;
+    uint32_t n = x->inputs - 1;
+    batched s = {.x = x, .results = tn_expand_body_results(x, 0), .lengths = tn_expand_has(x, 0)};
+    TN_TRY(scanned_inputs(x, n, &s.scanned));
+    s.states = n - s.scanned;
+    TN_RULE(x, tn_expand_body_args(x, 0) == n && s.results >= s.states,
+            "the body takes %u values and gives %u, for %u inputs", (unsigned)tn_expand_body_args(x, 0),
+            (unsigned)s.results, (unsigned)n);
+    TN_TRY(per_value(x, "directions", s.scanned, &s.ways));
+    tn_value *in = tn_expand_alloc(x, (size_t)n + 1, sizeof *in),
+             *out = tn_expand_alloc(x, (size_t)s.results + 1, sizeof *out);
+    if (!in || !out)
+        return tn_error_status();
+    for (uint32_t i = 0; i < x->inputs; i++) {
+        if (!tn_expand_has(x, i)) {
+            TN_RULE(x, i == 0, "input %u is missing", (unsigned)i);
+            continue;
+        }
+        int rank = tn_expand_rank(x, i);
+        TN_RULE(x, rank >= (i > s.states ? 2 : 1), "input %u has rank %d: axes are missing", (unsigned)i, rank);
+        in[i - !s.lengths] = tn_expand_input(x, i);
+        if (i > s.states)
+            TN_TRY(direction(x, "directions", s.ways[i - 1 - s.states]));
+    }
+    s.steps = tn_expand_dim(x, s.states + 1, 1);
+    uint32_t count = n + s.lengths;
+    tn_status status = tn_scan(g, 0, NULL, count, in, build_entry, &s, s.results, out);
+    TN_TRY(s.status != TN_OK ? s.status : status);
+    for (uint32_t i = 0; i < x->outputs && i < s.results; i++)
+        TN_TRY(tn_expand_set(x, i, out[i]));
+    return TN_OK;
+}
+
+/* --- rows ------------------------------------------------------------------------------------------------------------------------------------ */
+
+static const tn_attr_spec scan_attrs[] = {
+    TN_SPEC_NEEDED("num_scan_inputs", TN_ATTR_INT), TN_SPEC_INTS("scan_input_axes"),
+    TN_SPEC_INTS("scan_input_directions"),          TN_SPEC_INTS("scan_output_axes"),
+    TN_SPEC_INTS("scan_output_directions"),         {0}};
+static const tn_attr_spec scan_8_attrs[] = {
+    TN_SPEC_NEEDED("num_scan_inputs", TN_ATTR_INT), TN_SPEC_INTS("directions"), {0}};
+
+static const tn_onnx_op rows[] = {
+    TN_ONNX_CONTROL("If", 2, .regions = "then_branch else_branch", .since = 1, .inputs = {1, 1},
+                    .outputs = {0, TN_ONNX_ANY}, .flags = TN_ONNX_UNRANKED, .expand = expand_if),
+    TN_ONNX_CONTROL("Loop", 1, .regions = "body", .since = 1, .inputs = {0, TN_ONNX_ANY}, .outputs = {0, TN_ONNX_ANY},
+                    .flags = TN_ONNX_UNRANKED, .expand = expand_loop),
+    TN_ONNX_CONTROL("Scan", 1, .regions = "body", .since = 9, .inputs = {1, TN_ONNX_ANY}, .outputs = {0, TN_ONNX_ANY},
+                    .attrs = scan_attrs, .flags = TN_ONNX_UNRANKED, .expand = expand_scan),
+    TN_ONNX_CONTROL("Scan", 1, .regions = "body", .since = 8, .until = 8, .inputs = {2, TN_ONNX_ANY},
+                    .outputs = {0, TN_ONNX_ANY}, .attrs = scan_8_attrs, .expand = expand_scan_batched),
+};
+
+const tn_onnx_family tn_onnx_family_control = {rows, sizeof rows / sizeof *rows};
