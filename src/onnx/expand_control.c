@@ -478,6 +478,7 @@ static void build_entry(void *ctx, tn_graph *g, const tn_value *args, tn_value *
 
 static tn_status expand_scan_batched(tn_expand *x) {
     tn_graph *g = x->graph;
+    TN_RULE(x, x->inputs >= 2, "it has no input to scan");
     uint32_t n = x->inputs - 1;
     batched s = {.x = x, .results = tn_expand_body_results(x, 0), .lengths = tn_expand_has(x, 0)};
     TN_TRY(scanned_inputs(x, n, &s.scanned));
@@ -526,7 +527,7 @@ static const tn_onnx_op rows[] = {
                     .flags = TN_ONNX_UNRANKED, .expand = expand_loop),
     TN_ONNX_CONTROL("Scan", 1, .regions = "body", .since = 9, .inputs = {1, TN_ONNX_ANY}, .outputs = {0, TN_ONNX_ANY},
                     .attrs = scan_attrs, .flags = TN_ONNX_UNRANKED, .expand = expand_scan),
-    TN_ONNX_CONTROL("Scan", 1, .regions = "body", .since = 8, .until = 8, .inputs = {2, TN_ONNX_ANY},
+    TN_ONNX_CONTROL("Scan", 1, .regions = "body", .since = 8, .until = 8, .inputs = {0, TN_ONNX_ANY},
                     .outputs = {0, TN_ONNX_ANY}, .attrs = scan_8_attrs, .expand = expand_scan_batched),
 };
 

@@ -12,9 +12,10 @@
     }
 UNARY(abs)
 UNARY(neg)
-UNARY(sign) UNARY(floor) UNARY(ceil) UNARY(round) UNARY(sqrt) UNARY(reciprocal) UNARY(exp) UNARY(log) UNARY(sin)
-    UNARY(cos) UNARY(tan) UNARY(asin) UNARY(acos) UNARY(atan) UNARY(sinh) UNARY(cosh) UNARY(tanh) UNARY(asinh)
-        UNARY(acosh) UNARY(atanh) UNARY(sigmoid) UNARY(not ) UNARY(bit_not)
+UNARY(sign)
+UNARY(floor) UNARY(ceil) UNARY(round) UNARY(sqrt) UNARY(reciprocal) UNARY(exp) UNARY(log) UNARY(sin) UNARY(cos)
+    UNARY(tan) UNARY(asin) UNARY(acos) UNARY(atan) UNARY(sinh) UNARY(cosh) UNARY(tanh) UNARY(asinh) UNARY(acosh)
+        UNARY(atanh) UNARY(sigmoid) UNARY(not ) UNARY(bit_not)
 #undef UNARY
 
     /* Whole numbers are admitted too: their values are those of f32, truncated. */
@@ -51,7 +52,8 @@ static tn_status expand_identity(tn_expand *x) {
     }
 BINARY(add)
 BINARY(sub)
-BINARY(mul) BINARY(div) BINARY(and) BINARY(or) BINARY(xor) BINARY(equal) BINARY(less) BINARY(less_equal) BINARY(greater)
+BINARY(mul)
+BINARY(div) BINARY(and) BINARY(or) BINARY(xor) BINARY(equal) BINARY(less) BINARY(less_equal) BINARY(greater)
     BINARY(greater_equal)
 #undef BINARY
 

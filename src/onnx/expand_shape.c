@@ -97,11 +97,25 @@ static tn_status expand_unsqueeze(tn_expand *x) {
     return tn_expand_set(x, 0, tn_expand_dims(x->graph, tn_expand_input(x, 0), (uint32_t)count, axes));
 }
 
-/* Sizes given by an input: none may be negative. */
+/* Elements that one number, given by a few bytes of a file, may be spread to. */
+#define MAX_SPREAD ((int64_t)1 << 40)
+
+/* Sizes given by an input: none may be negative, nor all together absurd. */
 static tn_status sizes(tn_expand *x, uint32_t input, tn_dim dims[TN_MAX_RANK], int *n) {
+    int64_t known = 1;
     TN_TRY(tn_expand_known_dims(x, input, "needs the elements of the shape", dims, n));
-    for (int i = 0; i < *n; i++)
+    for (int i = 0; i < *n; i++) {
         TN_RULE(x, !tn_size_at_most(x, dims[i], -1), "entry %d of the shape is negative", i);
+        int64_t v;
+        if (!tn_dim_is_const(x->graph, dims[i], &v))
+            v = 1;
+        if (v && known > MAX_SPREAD / v) {
+            tn_fail(TN_ERR_LIMIT, "%s to more than 2^40 elements", x->row->name);
+            tn_fail_at_node(x->graph, x->node);
+            return TN_ERR_LIMIT;
+        }
+        known *= v;
+    }
     return TN_OK;
 }
 
