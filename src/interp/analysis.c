@@ -35,12 +35,38 @@ static tn_region callee(const tn_graph *g, tn_node node) {
     return tn_graph_function_region(g, (uint32_t)tn_attr_int(g, node, "callee"));
 }
 
+typedef struct symbol_marking {
+    marking *m;
+    tn_status status;
+} symbol_marking;
+
+/* A size that data decide is known once the value that defines it was computed. */
+static void mark_symbol(void *ctx, uint32_t symbol) {
+    symbol_marking *s = ctx;
+    const tn_graph *g = s->m->plan->graph;
+    tn_value definer = {symbol < g->symbol_value.len ? g->symbol_value.data[symbol] : 0};
+    if (s->status == TN_OK && tn_value_is_alive(g, definer))
+        s->status = mark_value(s->m, definer);
+}
+
+static tn_status mark_sizes(marking *m, tn_node node) {
+    const tn_graph *g = m->plan->graph;
+    symbol_marking s = {m, TN_OK};
+    for (uint32_t i = 0; i < tn_node_attr_count(g, node); i++) {
+        const tn_attr *a = tn_node_attr_at(g, node, i);
+        for (uint32_t d = 0; a->kind == TN_ATTR_DIMS && d < a->count; d++)
+            tn_dim_symbols(&g->dims, a->as.dims[d], mark_symbol, &s);
+    }
+    return s.status;
+}
+
 static tn_status mark_needs(marking *m) {
     const tn_graph *g = m->plan->graph;
     while (m->todo.len) {
         tn_node node = {m->todo.data[--m->todo.len]};
         for (uint32_t i = 0; i < tn_node_input_count(g, node); i++)
             TN_TRY(mark_value(m, tn_node_input(g, node, i)));
+        TN_TRY(mark_sizes(m, node));
         for (uint32_t i = 0; i < tn_node_control_count(g, node); i++)
             TN_TRY(mark(m, tn_node_control(g, node, i)));
         for (uint32_t i = 0; i < tn_node_region_count(g, node); i++)

@@ -350,6 +350,11 @@ static tn_status run(tn_graph *g, tn_pass_context *context) {
     tn_status status = m.node && m.value && m.definer ? mark(&m) : tn_error_status();
     if (status == TN_OK)
         status = sweep_all(&m);
+    for (uint32_t s = 0; status == TN_OK && s < m.symbols && s < g->symbol_value.len; s++) {
+        tn_value known = {g->symbol_value.data[s]}, found = {m.definer[s]};
+        if (!tn_value_is_alive(g, known) && tn_value_is_alive(g, found))
+            g->symbol_value.data[s] = found.id;
+    }
     context->sites += m.sites;
     tn_vec_free(g->heap, &m.todo);
     tn_free(g->heap, m.node);
