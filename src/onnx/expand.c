@@ -397,6 +397,12 @@ tn_status tn_onnx_expand(tn_graph *graph, uint64_t max_nodes) {
         status = check_sizes(graph);
     if (status == TN_OK && ex.warnings.len)
         status = tn_graph_set_metadata(graph, TN_META_WARNINGS, ex.warnings.data, ex.warnings.len);
+    if (status == TN_ERR_USAGE) { /* a builder was called wrongly because the file says so */
+        tn_error_record error;
+        tn_error_save(&error);
+        error.status = TN_ERR_MODEL;
+        status = tn_error_restore(&error);
+    }
     if (status != TN_OK) {
         const char *file = tn_graph_metadata(graph, TN_META_FILE);
         if (file && *file)
