@@ -1,7 +1,7 @@
 /* Arithmetic that does nothing: exact for every value, NaN, infinities and -0 included. (x + 0 is not: -0 + 0 is 0.) */
 #include "passes/cleanup.h"
 
-#define MAX_LOOK 8      /* views looked through */
+#define MAX_LOOK 8       /* views looked through */
 #define MAX_UNIFORM 4096 /* elements of a constant that are compared */
 
 const tn_tensor *tn_cleanup_uniform(const tn_graph *g, tn_value v) {
@@ -12,8 +12,8 @@ const tn_tensor *tn_cleanup_uniform(const tn_graph *g, tn_value v) {
             v = tn_node_input(g, maker, 0);
             continue;
         }
-        if (!t || t->count < 1 || t->count > MAX_UNIFORM || t->dtype == TN_STRING || tn_dtype_bits((tn_dtype)t->dtype) < 8 ||
-            !t->contiguous)
+        if (!t || t->count < 1 || t->count > MAX_UNIFORM || t->dtype == TN_STRING ||
+            tn_dtype_bits((tn_dtype)t->dtype) < 8 || !t->contiguous)
             return NULL;
         size_t size = (size_t)tn_dtype_bits((tn_dtype)t->dtype) / 8;
         for (int64_t i = 1; i < t->count; i++)
@@ -151,7 +151,8 @@ static tn_status known_select(tn_rewriter *r, tn_node n) {
     return tn_cleanup_forward(r, n, *(const unsigned char *)t->data ? a : b);
 }
 
-#define ROW(NAME, ROOT, APPLY) {.name = NAME, .root = ROOT, .apply = APPLY, .effect = TN_BIT_EXACT}
+#define ROW(NAME, ROOT, APPLY) \
+    { .name = NAME, .root = ROOT, .apply = APPLY, .effect = TN_BIT_EXACT }
 
 const tn_rewrite tn_cleanup_algebra_rows[] = {
     ROW("mul-one", "mul", by_one),

@@ -93,8 +93,9 @@ static tn_status slice_slice(tn_rewriter *r, tn_node n) {
     tn_dim starts[TN_MAX_RANK], sizes[TN_MAX_RANK];
     int64_t steps[TN_MAX_RANK], at[TN_MAX_RANK], a, b;
     uint32_t rank = tn_attr_dims(g, n, "start", &start);
-    if (rank > TN_MAX_RANK || tn_attr_dims(g, n, "size", &size) != rank || tn_attr_dims(g, inner, "start", &inner_start) != rank ||
-        tn_attr_ints(g, n, "step", &step) != rank || tn_attr_ints(g, inner, "step", &inner_step) != rank)
+    if (rank > TN_MAX_RANK || tn_attr_dims(g, n, "size", &size) != rank ||
+        tn_attr_dims(g, inner, "start", &inner_start) != rank || tn_attr_ints(g, n, "step", &step) != rank ||
+        tn_attr_ints(g, inner, "step", &inner_step) != rank)
         return TN_OK;
     for (uint32_t i = 0; i < rank; i++) {
         sizes[i] = size[i];

@@ -33,7 +33,8 @@ static uint64_t tensor_hash(const tn_tensor *t) {
             tn_string s = ((const tn_string *)t->data)[at];
             h = tn_hash_mix(h, tn_hash_bytes(s.data, s.length, 1));
         } else {
-            h = tn_hash_mix(h, tn_hash_bytes((const char *)t->data + (size_t)at * (size_t)(bits / 8), (size_t)(bits / 8), 1));
+            h = tn_hash_mix(
+                h, tn_hash_bytes((const char *)t->data + (size_t)at * (size_t)(bits / 8), (size_t)(bits / 8), 1));
         }
     }
     return h;
@@ -63,7 +64,8 @@ static bool is_default(const tn_op *op, const tn_attr *a) {
     case TN_ATTR_INT:
     case TN_ATTR_DTYPE: return a->as.i == s->i;
     case TN_ATTR_FLOAT: return float_bits(a->as.f) == float_bits(s->f);
-    case TN_ATTR_STRING: return s->s && strlen(s->s) == a->as.s.length && memcmp(s->s, a->as.s.data, a->as.s.length) == 0;
+    case TN_ATTR_STRING:
+        return s->s && strlen(s->s) == a->as.s.length && memcmp(s->s, a->as.s.data, a->as.s.length) == 0;
     default: return false;
     }
 }
@@ -104,9 +106,12 @@ static bool attr_equal(const tn_attr *a, const tn_attr *b) {
     case TN_ATTR_FUNCTION: return a->as.i == b->as.i;
     case TN_ATTR_FLOAT: return float_bits(a->as.f) == float_bits(b->as.f);
     case TN_ATTR_STRING: return strings_equal(a->as.s, b->as.s);
-    case TN_ATTR_INTS: return a->count == b->count && memcmp(a->as.ints, b->as.ints, a->count * sizeof *a->as.ints) == 0;
-    case TN_ATTR_FLOATS: return a->count == b->count && memcmp(a->as.floats, b->as.floats, a->count * sizeof *a->as.floats) == 0;
-    case TN_ATTR_DIMS: return a->count == b->count && memcmp(a->as.dims, b->as.dims, a->count * sizeof *a->as.dims) == 0;
+    case TN_ATTR_INTS:
+        return a->count == b->count && memcmp(a->as.ints, b->as.ints, a->count * sizeof *a->as.ints) == 0;
+    case TN_ATTR_FLOATS:
+        return a->count == b->count && memcmp(a->as.floats, b->as.floats, a->count * sizeof *a->as.floats) == 0;
+    case TN_ATTR_DIMS:
+        return a->count == b->count && memcmp(a->as.dims, b->as.dims, a->count * sizeof *a->as.dims) == 0;
     case TN_ATTR_STRINGS:
         for (uint32_t i = 0; i < a->count && i < b->count; i++)
             if (!strings_equal(a->as.strings[i], b->as.strings[i]))
@@ -192,7 +197,8 @@ static bool same_region(comparison *c, tn_region a, tn_region b, int depth);
 static bool same_node(comparison *c, tn_node a, tn_node b, bool outputs, int depth) {
     const tn_graph *g = c->m->g;
     if (tn_node_op(g, a) != tn_node_op(g, b) || tn_node_input_count(g, a) != tn_node_input_count(g, b) ||
-        tn_node_output_count(g, a) != tn_node_output_count(g, b) || tn_node_region_count(g, a) != tn_node_region_count(g, b) ||
+        tn_node_output_count(g, a) != tn_node_output_count(g, b) ||
+        tn_node_region_count(g, a) != tn_node_region_count(g, b) ||
         g->node.data[a.id].placement != g->node.data[b.id].placement || !attrs_equal(g, a, b))
         return false;
     bool same = true;
@@ -233,7 +239,8 @@ static bool stands_for(const void *ctx, uint32_t id) {
     const lookup *l = ctx;
     const tn_graph *g = l->m->g;
     tn_node other = {id};
-    if (!tn_node_is_alive(g, other) || other.id == l->node.id || !tn_value_visible(g, tn_node_output(g, other, 0), l->node))
+    if (!tn_node_is_alive(g, other) || other.id == l->node.id ||
+        !tn_value_visible(g, tn_node_output(g, other, 0), l->node))
         return false;
     comparison c = {.m = l->m};
     bool same = same_node(&c, other, l->node, false, 0);
@@ -257,7 +264,8 @@ static tn_status merge(merger *m, tn_node keep, tn_node gone) {
     tn_graph *g = m->g;
     for (uint32_t i = 0; i < tn_node_output_count(g, gone); i++) {
         bool agree;
-        TN_TRY(tn_symbol_map_unify(g, &m->symbols, tn_node_output(g, gone, i), tn_value_type(g, tn_node_output(g, keep, i)), &agree));
+        TN_TRY(tn_symbol_map_unify(g, &m->symbols, tn_node_output(g, gone, i),
+                                   tn_value_type(g, tn_node_output(g, keep, i)), &agree));
         if (!agree)
             return TN_OK;
     }

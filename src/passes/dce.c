@@ -93,12 +93,8 @@ static void visit_node(marker *m, tn_node n) {
     need_node(m, tn_region_owner(g, tn_node_parent(g, n)));
     switch (divisible(m, n)) {
     case TN_CONTROL_NONE: need_inputs(m, n); break;
-    case TN_CONTROL_IF:
-        need_value(m, tn_node_input(g, n, 0));
-        return;
-    case TN_CONTROL_WHILE:
-        need_value(m, tn_region_result(g, tn_node_region(g, n, 0), 0));
-        return;
+    case TN_CONTROL_IF: need_value(m, tn_node_input(g, n, 0)); return;
+    case TN_CONTROL_WHILE: need_value(m, tn_region_result(g, tn_node_region(g, n, 0), 0)); return;
     case TN_CONTROL_SCAN: /* one scanned value at least gives the number of trips */
         need_value(m, tn_region_arg(g, tn_node_region(g, n, 0), (uint32_t)tn_attr_int(g, n, "carried")));
         return;
@@ -231,7 +227,8 @@ static tn_status shrink_return(tn_graph *g, tn_region r, const uint8_t *keep, tn
 }
 
 /* The node anew with fewer inputs and outputs; its regions, already shrunk, are handed over. */
-static tn_status rebuild(marker *m, tn_node n, const uint8_t *keep, uint32_t n_inputs, const tn_value *inputs, int64_t carried) {
+static tn_status rebuild(marker *m, tn_node n, const uint8_t *keep, uint32_t n_inputs, const tn_value *inputs,
+                         int64_t carried) {
     tn_graph *g = m->g;
     uint32_t outputs = tn_node_output_count(g, n), regions = tn_node_region_count(g, n), kept = 0;
     tn_type *types = tn_alloc_array(g->heap, outputs, sizeof *types);
@@ -246,10 +243,17 @@ static tn_status rebuild(marker *m, tn_node n, const uint8_t *keep, uint32_t n_i
     tn_place place = tn_place_enter(g, n);
     tn_node made = {0};
     if (status == TN_OK) {
-        made = tn_graph_add_node_typed(g, &(tn_node_desc){.op = tn_node_op(g, n), .name = tn_node_name(g, n),
-                                                          .input_count = n_inputs, .inputs = inputs, .output_count = kept,
-                                                          .attr_count = carried >= 0, .attrs = &attr, .region_count = regions,
-                                                          .regions = region}, types);
+        made = tn_graph_add_node_typed(g,
+                                       &(tn_node_desc){.op = tn_node_op(g, n),
+                                                       .name = tn_node_name(g, n),
+                                                       .input_count = n_inputs,
+                                                       .inputs = inputs,
+                                                       .output_count = kept,
+                                                       .attr_count = carried >= 0,
+                                                       .attrs = &attr,
+                                                       .region_count = regions,
+                                                       .regions = region},
+                                       types);
         status = made.id ? TN_OK : tn_graph_check(g);
     }
     tn_place_leave(g, place);
@@ -271,8 +275,10 @@ static tn_status rebuild(marker *m, tn_node n, const uint8_t *keep, uint32_t n_i
 
 static tn_status shrink(marker *m, tn_node n, tn_control_kind kind, uint8_t *keep, tn_value *scratch) {
     tn_graph *g = m->g;
-    uint32_t outputs = tn_node_output_count(g, n), inputs = tn_node_input_count(g, n), regions = tn_node_region_count(g, n);
-    uint32_t carried = kind == TN_CONTROL_IF ? 0 : carried_count(g, n, kind), dropped = 0, kept_carried = 0, kept_inputs = 0;
+    uint32_t outputs = tn_node_output_count(g, n), inputs = tn_node_input_count(g, n),
+             regions = tn_node_region_count(g, n);
+    uint32_t carried = kind == TN_CONTROL_IF ? 0 : carried_count(g, n, kind), dropped = 0, kept_carried = 0,
+             kept_inputs = 0;
     kept_outputs(m, n, kind, keep);
     for (uint32_t r = kind == TN_CONTROL_WHILE; r < regions; r++)
         TN_TRY(shrink_return(g, tn_node_region(g, n, r), keep, scratch));
@@ -281,7 +287,8 @@ static tn_status shrink(marker *m, tn_node n, tn_control_kind kind, uint8_t *kee
     for (uint32_t i = 0; i < outputs; i++)
         dropped += !keep[i];
     for (uint32_t i = 0; i < inputs; i++) {
-        bool stays = kind == TN_CONTROL_IF || (i < carried ? keep[i] != 0 : value_needed(m, tn_region_arg(g, tn_node_region(g, n, 0), i)));
+        bool stays = kind == TN_CONTROL_IF ||
+                     (i < carried ? keep[i] != 0 : value_needed(m, tn_region_arg(g, tn_node_region(g, n, 0), i)));
         keep[outputs + i] = stays;
         kept_carried += stays && i < carried;
         if (stays)

@@ -30,7 +30,8 @@ static tn_status match_shapes(const tn_graph *g, const tn_pass_context *context,
             int rank = tn_value_rank(g, input);
             if (!t || !type.id)
                 continue;
-            if (tn_type_kind(g, type) != TN_KIND_TENSOR || tn_type_dtype(g, type) != (tn_dtype)t->dtype || (rank >= 0 && rank != t->rank))
+            if (tn_type_kind(g, type) != TN_KIND_TENSOR || tn_type_dtype(g, type) != (tn_dtype)t->dtype ||
+                (rank >= 0 && rank != t->rank))
                 return fail_shape(g, input, t);
             for (int d = 0; d < rank; d++)
                 if (tn_dim_env_match(&g->dims, env, tn_type_dims(g, type)[d], t->dims[d]) == 1)

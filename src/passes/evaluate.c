@@ -47,8 +47,12 @@ static tn_status copy_node(cone *c, tn_node node, int depth, tn_node *out) {
         else if (attr[i].kind == TN_ATTR_TYPE || attr[i].kind == TN_ATTR_FUNCTION)
             return tn_fail(TN_ERR_UNSUPPORTED, "not supported: evaluating %s by itself", tn_node_op_name(g, node));
     }
-    *out = tn_graph_add_node(c->to, &(tn_node_desc){.op = tn_node_op(g, node), .name = tn_node_name(g, node), .input_count = inputs,
-                                                    .inputs = in, .output_count = tn_node_output_count(g, node), .attr_count = attrs,
+    *out = tn_graph_add_node(c->to, &(tn_node_desc){.op = tn_node_op(g, node),
+                                                    .name = tn_node_name(g, node),
+                                                    .input_count = inputs,
+                                                    .inputs = in,
+                                                    .output_count = tn_node_output_count(g, node),
+                                                    .attr_count = attrs,
                                                     .attrs = attr});
     return out->id ? TN_OK : tn_graph_check(c->to);
 }

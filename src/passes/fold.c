@@ -75,8 +75,9 @@ static bool can_run(const folder *f, tn_node node) {
     const tn_op *op = tn_node_op(f->g, node);
     uint32_t never = TN_EFFECT | TN_RANDOM | TN_TERMINATOR | TN_CONTROL | TN_CALL | TN_CONSTANT;
     bool ours = op->dialect == TN_DIALECT_PRIMITIVE || op->dialect == TN_DIALECT_COMPOSITE;
-    return ours && !(op->traits & never) && !tn_node_region_count(f->g, node) && !tn_purity_is_ordered(&f->purity, f->g, node) &&
-           (f->context->level >= 2 || (op->traits & TN_EXACT)) && attributes_constant(f->g, node);
+    return ours && !(op->traits & never) && !tn_node_region_count(f->g, node) &&
+           !tn_purity_is_ordered(&f->purity, f->g, node) && (f->context->level >= 2 || (op->traits & TN_EXACT)) &&
+           attributes_constant(f->g, node);
 }
 
 static bool is_variable(const tn_graph *g, tn_node node) {
@@ -151,14 +152,16 @@ static bool affordable(folder *f, tn_node node) {
             return false;
         }
         if (bytes > f->bytes) {
-            tn_pass_note(f->context, g, node, "not folded: its result has %" PRIu64 " bytes, more than the cap of %" PRIu64, bytes,
+            tn_pass_note(f->context, g, node,
+                         "not folded: its result has %" PRIu64 " bytes, more than the cap of %" PRIu64, bytes,
                          f->bytes);
             return false;
         }
     }
     uint64_t cost = operations(g, node);
     if (cost > f->operations) {
-        tn_pass_note(f->context, g, node, "not folded: about %" PRIu64 " operations, more than the %" PRIu64 " left for folding", cost,
+        tn_pass_note(f->context, g, node,
+                     "not folded: about %" PRIu64 " operations, more than the %" PRIu64 " left for folding", cost,
                      f->operations);
         return false;
     }
@@ -277,9 +280,11 @@ static tn_status splice(folder *f, tn_node node, tn_region taken, tn_value *resu
     uint32_t outputs = tn_node_output_count(g, node);
     for (uint32_t i = 0; i < outputs; i++) {
         bool agree;
-        TN_TRY(tn_symbol_map_unify(g, &f->symbols, tn_node_output(g, node, i), tn_value_type(g, tn_region_result(g, taken, i)), &agree));
+        TN_TRY(tn_symbol_map_unify(g, &f->symbols, tn_node_output(g, node, i),
+                                   tn_value_type(g, tn_region_result(g, taken, i)), &agree));
         if (!agree) { /* symbols that were found equal are so all the same */
-            tn_pass_note(f->context, g, node, "the branch that is always taken stays: result %u has another type there", i);
+            tn_pass_note(f->context, g, node, "the branch that is always taken stays: result %u has another type there",
+                         i);
             return TN_OK;
         }
     }
@@ -411,7 +416,8 @@ static tn_status run(tn_graph *g, tn_pass_context *context) {
 
 const tn_pass tn_pass_fold = {
     .name = "fold",
-    .doc = "Computes what depends on constants only, up to a size; known shapes become constants, known conditions pick their branch.",
+    .doc = "Computes what depends on constants only, up to a size; known shapes become constants, known conditions "
+           "pick their branch.",
     .effect = TN_BIT_EXACT,
     .keeps = TN_KEEPS_ALL,
     .level = 1,

@@ -23,8 +23,8 @@ void tn_pass_note(tn_pass_context *context, const tn_graph *graph, tn_node node,
         tn_node_origin(graph, node, 0, from, sizeof from);
     const char *name = node.id ? tn_node_name(graph, node) : "";
     if (node.id)
-        snprintf(text, sizeof text, "%s: %s%s%.80s%s (node %u%s%.150s): ", pass, tn_node_op_name(graph, node), *name ? " '" : "", name,
-                 *name ? "'" : "", node.id, *from ? ", from " : "", from);
+        snprintf(text, sizeof text, "%s: %s%s%.80s%s (node %u%s%.150s): ", pass, tn_node_op_name(graph, node),
+                 *name ? " '" : "", name, *name ? "'" : "", node.id, *from ? ", from " : "", from);
     else
         snprintf(text, sizeof text, "%s: ", pass);
     used = strlen(text);
@@ -168,7 +168,8 @@ tn_status tn_passes_run(tn_graph *graph, tn_pass_context *context) {
     TN_TRY(tn_passes_check_names(context));
     TN_TRY(tn_rewrites_check(graph, context->rewrite_count, context->rewrites));
     pass_list list = {0};
-    bool ok = context->passes ? explicit_passes(context, graph->heap, &list) : level_passes(context, graph->heap, &list);
+    bool ok =
+        context->passes ? explicit_passes(context, graph->heap, &list) : level_passes(context, graph->heap, &list);
     tn_status status = ok ? run_list(graph, context, &list) : tn_error_status();
     tn_vec_free(graph->heap, &list);
     return status;

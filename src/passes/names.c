@@ -77,7 +77,8 @@ static bool is_rewrite(const tn_pass_context *context, const char *name, size_t 
     return false;
 }
 
-static tn_status fail_unknown(const tn_pass_context *context, const char *option, bool rewrites, const char *name, size_t length) {
+static tn_status fail_unknown(const tn_pass_context *context, const char *option, bool rewrites, const char *name,
+                              size_t length) {
     int shown = length > 100 ? 100 : (int)length;
     tn_fail(TN_ERR_USAGE, "%s: there is no pass '%.*s'", option, shown, name);
     const char *nearest = tn_name_nearest(context, rewrites, name, length);

@@ -8,8 +8,10 @@ static bool claim_all(void *ctx, const tn_graph *g, tn_node node) {
 
 static void report(void *ctx, const tn_pass_record *record) {
     const tn_optimize_options *o = ctx;
-    o->report(o->report_user, &(const tn_pass_report){.name = record->pass->name, .seconds = record->seconds,
-                                                      .nodes_before = record->nodes_before, .nodes_after = record->nodes_after,
+    o->report(o->report_user, &(const tn_pass_report){.name = record->pass->name,
+                                                      .seconds = record->seconds,
+                                                      .nodes_before = record->nodes_before,
+                                                      .nodes_after = record->nodes_after,
                                                       .sites = record->sites});
 }
 

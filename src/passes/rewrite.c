@@ -1,7 +1,8 @@
 /* Local rewrites run to a bounded fixpoint: rows found by the operator of their root, nodes from a work list. */
 #include "passes/names.h"
 
-#define FIRINGS_PER_NODE 32 /* more than that many replacements for each node of the graph: they do not come to an end */
+#define FIRINGS_PER_NODE \
+    32 /* more than that many replacements for each node of the graph: they do not come to an end */
 #define FIRINGS_AT_LEAST 1000
 
 struct tn_rewriter {
@@ -9,15 +10,15 @@ struct tn_rewriter {
     tn_pass_context *context; /* may be NULL */
     const tn_rewrite *rewrites;
     uint32_t count;
-    tn_map by_root;       /* operator row -> index of the first rewrite + 1 */
-    uint32_t *next;       /* by rewrite: the next one of the same root, + 1 */
-    uint32_t any;         /* the first one without a root, + 1 */
+    tn_map by_root; /* operator row -> index of the first rewrite + 1 */
+    uint32_t *next; /* by rewrite: the next one of the same root, + 1 */
+    uint32_t any;   /* the first one without a root, + 1 */
     const tn_rewrite *current;
-    tn_node node;         /* at work */
+    tn_node node; /* at work */
     bool replaced;
-    tn_u32_vec work;      /* nodes to look at */
-    uint32_t at;          /* how many of them were */
-    uint8_t *waiting;     /* by node id: stands in `work` */
+    tn_u32_vec work;  /* nodes to look at */
+    uint32_t at;      /* how many of them were */
+    uint8_t *waiting; /* by node id: stands in `work` */
     uint32_t waiting_len;
     tn_purity purity;
     tn_symbol_map symbols;
@@ -86,7 +87,8 @@ tn_status tn_rewrite_replace_output(tn_rewriter *r, tn_node node, uint32_t outpu
     tn_graph *g = r->g;
     TN_TRY(tn_graph_changeable(g));
     if (!r->current || !tn_node_is_alive(g, node) || output >= tn_node_output_count(g, node))
-        return tn_fail(TN_ERR_USAGE, "tn_rewrite_replace: no rewrite is at work, or the node is dead or has no such output");
+        return tn_fail(TN_ERR_USAGE,
+                       "tn_rewrite_replace: no rewrite is at work, or the node is dead or has no such output");
     tn_value old = tn_node_output(g, node, output);
     if (!tn_value_is_alive(g, value))
         return fail_replace(r, TN_ERR_USAGE, node, "the replacement is null, dead or of another graph");
@@ -99,8 +101,8 @@ tn_status tn_rewrite_replace_output(tn_rewriter *r, tn_node node, uint32_t outpu
     TN_TRY(tn_symbol_map_unify(g, &r->symbols, old, tn_value_type(g, value), &agree));
     if (!agree) {
         char a[200], b[200];
-        tn_fail(TN_ERR_MODEL, "rewrite '%s' replaces %s by %s", r->current->name, tn_value_describe(g, old, a, sizeof a),
-                tn_value_describe(g, value, b, sizeof b));
+        tn_fail(TN_ERR_MODEL, "rewrite '%s' replaces %s by %s", r->current->name,
+                tn_value_describe(g, old, a, sizeof a), tn_value_describe(g, value, b, sizeof b));
         tn_fail_at_node(g, node);
         tn_fail_hint("a replacement has the dtype and shape of what it replaces");
         return TN_ERR_MODEL;
@@ -193,7 +195,8 @@ static tn_status finish(tn_rewriter *r, tn_node node, uint32_t first_new) {
     for (uint32_t id = first_new; id < g->node.len && status == TN_OK; id++) {
         if (!g->node.data[id].op)
             continue;
-        g->node.data[id].location = location; /* not where the code of the rewrite stands, which builders' macros note */
+        g->node.data[id].location =
+            location; /* not where the code of the rewrite stands, which builders' macros note */
         status = enqueue(r, (tn_node){id});
     }
     return status;
@@ -287,7 +290,8 @@ static tn_status fixpoint(tn_rewriter *r) {
     return TN_OK;
 }
 
-static tn_status run_rewrites(tn_graph *g, tn_pass_context *context, uint32_t count, const tn_rewrite *rewrites, uint64_t *sites) {
+static tn_status run_rewrites(tn_graph *g, tn_pass_context *context, uint32_t count, const tn_rewrite *rewrites,
+                              uint64_t *sites) {
     tn_rewriter r = {.g = g, .context = context, .rewrites = rewrites, .count = count};
     tn_symbol_map_init(&r.symbols, g->heap);
     TN_TRY(tn_graph_changeable(g));
@@ -334,7 +338,8 @@ tn_status tn_rewrites_check(const tn_graph *g, uint32_t count, const tn_rewrite 
         uint32_t best = 3;
         for (const tn_op_table *t = g->ops; t; t = t->next)
             for (uint32_t k = 0; k < t->count; k++) {
-                uint32_t distance = tn_name_distance(r->root, strlen(r->root), t->rows[k]->name, strlen(t->rows[k]->name));
+                uint32_t distance =
+                    tn_name_distance(r->root, strlen(r->root), t->rows[k]->name, strlen(t->rows[k]->name));
                 if (distance >= best)
                     continue;
                 best = distance;

@@ -22,7 +22,8 @@ static tn_status run(tn_graph *g, tn_pass_context *context) {
     tn_status status = TN_OK;
     for (uint32_t id = 1; id < g->node.len && status == TN_OK; id++) {
         tn_node node = {id};
-        if (tn_node_has_trait(g, node, TN_EFFECT) && tn_node_role(g, node) == TN_ROLE_DEBUG && !tn_purity_is_ordered(&purity, g, node))
+        if (tn_node_has_trait(g, node, TN_EFFECT) && tn_node_role(g, node) == TN_ROLE_DEBUG &&
+            !tn_purity_is_ordered(&purity, g, node))
             status = strip(g, context, node);
     }
     tn_purity_free(&purity);

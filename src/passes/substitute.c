@@ -36,7 +36,8 @@ static tn_status reserve(tn_graph *g, tn_symbol_map *map) {
     uint32_t need = g->dims.symbol.len;
     if (need <= map->count)
         return TN_OK;
-    tn_dim *to = map->to ? tn_realloc(map->heap, map->to, need * sizeof *to) : tn_alloc_array(map->heap, need, sizeof *to);
+    tn_dim *to =
+        map->to ? tn_realloc(map->heap, map->to, need * sizeof *to) : tn_alloc_array(map->heap, need, sizeof *to);
     if (!to)
         return tn_error_status();
     map->to = to;

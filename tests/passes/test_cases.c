@@ -37,7 +37,8 @@ static tn_graph *prepare(const char *model, int level, tn_object *const *in) {
     if (!g)
         return NULL;
     tn_value fed[PASS_MAX];
-    tn_pass_context c = {.level = level, .verify = true, .evaluate = tn_pass_evaluate, .bind_defaults = true, .fed = fed};
+    tn_pass_context c = {
+        .level = level, .verify = true, .evaluate = tn_pass_evaluate, .bind_defaults = true, .fed = fed};
     for (uint32_t i = 0; i < tn_graph_input_count(g) && i < PASS_MAX; i++)
         if (in[i])
             fed[c.fed_count++] = tn_graph_input(g, i);
@@ -81,7 +82,8 @@ static bool unsupported(void) {
 }
 
 /* One data set. */
-static void check_set(const char *name, const char *model, const char *set, double rtol, double atol, int nodes_after, tally *t) {
+static void check_set(const char *name, const char *model, const char *set, double rtol, double atol, int nodes_after,
+                      tally *t) {
     tn_object *in[PASS_MAX] = {0}, *want[PASS_MAX] = {0}, *x[PASS_MAX] = {0}, *y[PASS_MAX] = {0};
     for (uint32_t i = 0; i < PASS_MAX; i++) {
         read_object(set, "input", i, &in[i]);

@@ -18,7 +18,8 @@ static void quiet(void *ctx, const char *text) {
     (void)ctx, (void)text;
 }
 
-static tn_status attempt(tn_heap *heap, const char *text, size_t size, const char *passes, uint64_t n, bool after, tn_graph **out) {
+static tn_status attempt(tn_heap *heap, const char *text, size_t size, const char *passes, uint64_t n, bool after,
+                         tn_graph **out) {
     *out = NULL;
     tn_graph *g = tn_graph_parse(heap, text, size);
     assert_non_null(g);

@@ -149,7 +149,10 @@ static void test_who_computes(void **state) {
     const struct {
         tn_status says, gives;
         uint32_t left;
-    } cases[] = {{TN_OK, TN_OK, 0}, {TN_ERR_UNSUPPORTED, TN_OK, 1}, {TN_ERR_LIMIT, TN_OK, 1}, {TN_ERR_MEMORY, TN_ERR_MEMORY, 1},
+    } cases[] = {{TN_OK, TN_OK, 0},
+                 {TN_ERR_UNSUPPORTED, TN_OK, 1},
+                 {TN_ERR_LIMIT, TN_OK, 1},
+                 {TN_ERR_MEMORY, TN_ERR_MEMORY, 1},
                  {TN_ERR_CANCELLED, TN_ERR_CANCELLED, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tn_graph *g = tn_graph_create();
@@ -188,7 +191,8 @@ static void test_symbols_bound_to_numbers(void **state) {
     tn_symbol_map map;
     tn_symbol_map_init(&map, NULL);
     tn_dim n = tn_value_dim(g, x, 0), m = tn_value_dim(g, x, 1);
-    assert_int_equal(tn_symbol_map_add(g, &map, g->dims.expr.data[n.id].symbol, tn_dim_add(g, m, tn_dim_const(g, 1))), TN_OK);
+    assert_int_equal(tn_symbol_map_add(g, &map, g->dims.expr.data[n.id].symbol, tn_dim_add(g, m, tn_dim_const(g, 1))),
+                     TN_OK);
     assert_int_equal(tn_symbol_map_add(g, &map, g->dims.expr.data[m.id].symbol, tn_dim_const(g, 4)), TN_OK);
     assert_int_equal(tn_symbol_map_apply(g, &map), TN_OK);
     tn_symbol_map_free(&map);
@@ -206,8 +210,10 @@ static void nested(void *ctx, tn_graph *g, const tn_value *args, tn_value *resul
     int *depth = ctx;
     (void)args;
     if ((*depth)-- > 0)
-        tn_if(g, tn_equal(g, tn_constant_i64(g, 0, 1, (const int64_t[]){1}), tn_constant_i64(g, 0, 1, (const int64_t[]){1})), nested,
-              nested, ctx, 1, results);
+        tn_if(
+            g,
+            tn_equal(g, tn_constant_i64(g, 0, 1, (const int64_t[]){1}), tn_constant_i64(g, 0, 1, (const int64_t[]){1})),
+            nested, nested, ctx, 1, results);
     else
         results[0] = tn_neg(g, tn_graph_input(g, 0));
 }

@@ -62,7 +62,8 @@ static bool check(const char *path) {
     assert_non_null(mark);
     setting(text, "# passes: ", "", passes, sizeof passes);
     setting(text, "# level: ", "2", level, sizeof level);
-    tn_graph *before = tn_graph_parse(NULL, text, (size_t)(mark - text)), *after = before ? tn_graph_clone(before, NULL, NULL) : NULL;
+    tn_graph *before = tn_graph_parse(NULL, text, (size_t)(mark - text)),
+             *after = before ? tn_graph_clone(before, NULL, NULL) : NULL;
     tn_pass_context c = pass_context(atoi(level), passes);
     c.bind_defaults = strstr(passes, "defaults") != NULL;
     bool good = after && tn_passes_run(after, &c) == TN_OK;

@@ -18,7 +18,8 @@
 static tn_graph *sample(void) {
     tn_graph *g = tn_graph_create();
     tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", 3));
-    tn_value a = tn_softmax(g, tn_mul(g, x, tn_scalar(g, TN_F32, 1)), -1), b = tn_softmax(g, tn_mul(g, x, tn_scalar(g, TN_F32, 1)), -1);
+    tn_value a = tn_softmax(g, tn_mul(g, x, tn_scalar(g, TN_F32, 1)), -1),
+             b = tn_softmax(g, tn_mul(g, x, tn_scalar(g, TN_F32, 1)), -1);
     tn_exp(g, x);
     tn_set_output(g, "y", tn_add(g, a, b));
     assert_int_equal(tn_graph_check(g), TN_OK);
@@ -45,8 +46,9 @@ static void see(void *ctx, const tn_pass_report *r) {
 static void expect_passes(tn_level level, const char *passes, const char *disable, bool strip, const char *names) {
     tn_graph *g = sample();
     seen s = {0};
-    tn_status status = tn_graph_optimize(g, TN_OPTIONS(tn_optimize_options, .level = level, .passes = passes, .disable = disable,
-                                                       .strip_debug = strip, .verify = true, .report = see, .report_user = &s));
+    tn_status status =
+        tn_graph_optimize(g, TN_OPTIONS(tn_optimize_options, .level = level, .passes = passes, .disable = disable,
+                                        .strip_debug = strip, .verify = true, .report = see, .report_user = &s));
     if (status != TN_OK)
         fail_msg("%s", tn_error_message());
     assert_string_equal(s.names, names);
@@ -63,7 +65,8 @@ static void test_levels_and_lists(void **state) {
     expect_passes(TN_LEVEL_3, "", NULL, false, "defaults,expand,inline-composites");
     expect_passes(TN_LEVEL_2, " cse , dce,cse", NULL, false, "defaults,expand,cse,dce,cse,inline-composites");
     expect_passes(TN_LEVEL_2, "inline-composites,expand", NULL, false, "defaults,inline-composites,expand");
-    expect_passes(TN_LEVEL_2, NULL, "fold,rewrites, cleanup", false, "defaults,expand,cse,dce,inline-composites,cse,dce");
+    expect_passes(TN_LEVEL_2, NULL, "fold,rewrites, cleanup", false,
+                  "defaults,expand,cse,dce,inline-composites,cse,dce");
     expect_passes(TN_LEVEL_2, "cse,dce", "cse", false, "defaults,expand,dce,inline-composites");
 }
 
@@ -94,7 +97,8 @@ static void test_effect_of_the_whole(void **state) {
 static void expect_refused(const char *disable, const char *passes, const char *what, const char *hint) {
     tn_graph *g = sample();
     uint32_t nodes = tn_graph_count_nodes(g);
-    assert_int_equal(tn_graph_optimize(g, TN_OPTIONS(tn_optimize_options, .disable = disable, .passes = passes)), TN_ERR_USAGE);
+    assert_int_equal(tn_graph_optimize(g, TN_OPTIONS(tn_optimize_options, .disable = disable, .passes = passes)),
+                     TN_ERR_USAGE);
     assert_non_null(strstr(tn_error_what(), what));
     assert_non_null(strstr(tn_error_hint(), hint));
     assert_int_equal(tn_graph_check(g), TN_OK);
@@ -122,12 +126,16 @@ static void test_names(void **state) {
     /* rewrites may be disabled by name, not listed */
     const tn_rewrite rows[] = {{.name = "mine", .root = "add", .apply = nothing}};
     tn_graph *g = sample();
-    assert_int_equal(tn_graph_optimize(g, TN_OPTIONS(tn_optimize_options, .disable = "mine", .rewrites = rows, .rewrite_count = 1)), TN_OK);
-    assert_int_equal(tn_graph_optimize(g, TN_OPTIONS(tn_optimize_options, .disable = "mien", .rewrites = rows, .rewrite_count = 1)),
-                     TN_ERR_USAGE);
+    assert_int_equal(
+        tn_graph_optimize(g, TN_OPTIONS(tn_optimize_options, .disable = "mine", .rewrites = rows, .rewrite_count = 1)),
+        TN_OK);
+    assert_int_equal(
+        tn_graph_optimize(g, TN_OPTIONS(tn_optimize_options, .disable = "mien", .rewrites = rows, .rewrite_count = 1)),
+        TN_ERR_USAGE);
     assert_non_null(strstr(tn_error_hint(), "'mine'"));
-    assert_int_equal(tn_graph_optimize(g, TN_OPTIONS(tn_optimize_options, .passes = "mine", .rewrites = rows, .rewrite_count = 1)),
-                     TN_ERR_USAGE);
+    assert_int_equal(
+        tn_graph_optimize(g, TN_OPTIONS(tn_optimize_options, .passes = "mine", .rewrites = rows, .rewrite_count = 1)),
+        TN_ERR_USAGE);
     tn_graph_destroy(g);
     assert_int_equal(tn_name_distance("kitten", 6, "sitting", 7), 3);
     assert_int_equal(tn_name_distance("", 0, "abc", 3), 3);
@@ -171,7 +179,9 @@ static void test_dumps_of_what_changed(void **state) {
     assert_non_null(mkdtemp(folder));
     snprintf(inner, sizeof inner, "%s/a/b", folder);
     tn_graph *g = sample();
-    assert_int_equal(tn_graph_optimize(g, TN_OPTIONS(tn_optimize_options, .dump = inner, .passes = "cleanup,cleanup,cse,dce")), TN_OK);
+    assert_int_equal(
+        tn_graph_optimize(g, TN_OPTIONS(tn_optimize_options, .dump = inner, .passes = "cleanup,cleanup,cse,dce")),
+        TN_OK);
     char **names;
     size_t count;
     assert_int_equal(tn_folder_list(NULL, inner, &names, &count), TN_OK);
@@ -228,7 +238,9 @@ static void test_notes_name_the_node(void **state) {
     tn_tensor *t = tn_tensor_from_f32(1, (const int64_t[]){8}, zero);
     tn_value k = tn_constant(g, t);
     tn_set_output(g, "y", tn_add(g, k, k));
-    assert_int_equal(tn_graph_optimize(g, TN_OPTIONS(tn_optimize_options, .log = keep_note, .log_user = note, .fold_bytes = 31)), TN_OK);
+    assert_int_equal(
+        tn_graph_optimize(g, TN_OPTIONS(tn_optimize_options, .log = keep_note, .log_user = note, .fold_bytes = 31)),
+        TN_OK);
     assert_non_null(strstr(note, "fold: add"));
     assert_non_null(strstr(note, "32 bytes"));
     assert_non_null(strstr(note, "test_manager.c"));
@@ -241,10 +253,14 @@ static void test_notes_name_the_node(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_levels_and_lists),     cmocka_unit_test(test_effect_of_the_whole),
-        cmocka_unit_test(test_names),                cmocka_unit_test(test_the_list_of_passes),
-        cmocka_unit_test(test_wrong_calls),          cmocka_unit_test(test_dumps_of_what_changed),
-        cmocka_unit_test(test_the_verifier_runs),    cmocka_unit_test(test_notes_name_the_node),
+        cmocka_unit_test(test_levels_and_lists),
+        cmocka_unit_test(test_effect_of_the_whole),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_the_list_of_passes),
+        cmocka_unit_test(test_wrong_calls),
+        cmocka_unit_test(test_dumps_of_what_changed),
+        cmocka_unit_test(test_the_verifier_runs),
+        cmocka_unit_test(test_notes_name_the_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

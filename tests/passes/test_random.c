@@ -86,14 +86,19 @@ static tn_value one(maker *m, tn_graph *g) {
     case 5: return tn_neg(g, a);
     case 6: return tn_relu(g, a);
     case 7: return tn_transpose(g, tn_transpose(g, a, NULL), NULL);
-    case 8: return tn_transpose(g, tn_transpose(g, tn_reshape(g, a, TN_SHAPE(1, 2, 3)), (const int[]){2, 0, 1}), (const int[]){1, 2, 0}).id
-                       ? tn_reshape(g, tn_reshape(g, a, TN_SHAPE(6)), TN_SHAPE(2, 3)) : a;
+    case 8:
+        return tn_transpose(g, tn_transpose(g, tn_reshape(g, a, TN_SHAPE(1, 2, 3)), (const int[]){2, 0, 1}),
+                            (const int[]){1, 2, 0})
+                       .id
+                   ? tn_reshape(g, tn_reshape(g, a, TN_SHAPE(6)), TN_SHAPE(2, 3))
+                   : a;
     case 9: return tn_cast(g, tn_cast(g, a, draw(m, 2) ? TN_F64 : TN_F16), TN_F32);
     case 10: return tn_select(g, tn_less(g, a, b), a, b);
     case 11: return tn_max(g, a, b);
     case 12: return tn_softmax(g, a, -1);
-    case 13: return tn_slice(g, tn_slice(g, a, start, whole, (const int64_t[]){-1, -1}), (const tn_dim[]){start[0], start[1]}, whole,
-                             (const int64_t[]){-1, -1});
+    case 13:
+        return tn_slice(g, tn_slice(g, a, start, whole, (const int64_t[]){-1, -1}),
+                        (const tn_dim[]){start[0], start[1]}, whole, (const int64_t[]){-1, -1});
     case 14: return constant(m, g);
     case 15: return tn_print(g, a, "p");
     case 16:
@@ -140,7 +145,8 @@ static tn_graph *make(uint64_t seed) {
 }
 
 static bool check(uint64_t seed) {
-    static const char *const lists[] = {NULL, "fold", "cse", "dce", "cleanup", "inline-composites", "cse,cleanup,fold,dce,fold,cse"};
+    static const char *const lists[] = {
+        NULL, "fold", "cse", "dce", "cleanup", "inline-composites", "cse,cleanup,fold,dce,fold,cse"};
     tn_graph *before = make(seed);
     bool good = true;
     for (size_t i = 0; good && i < 3 + sizeof lists / sizeof *lists; i++) {

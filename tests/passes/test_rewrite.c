@@ -63,8 +63,10 @@ static void test_everywhere_also_in_bodies(void **state) {
     } cases[] = {{TN_LEVEL_1, NULL, 3}, {TN_LEVEL_2, NULL, 0}, {TN_LEVEL_2, "relu-to-gelu", 3}, {TN_LEVEL_0, NULL, 4}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         g = network();
-        assert_int_equal(tn_graph_optimize(g, TN_OPTIONS(tn_optimize_options, .level = cases[i].level, .disable = cases[i].disable,
-                                                         .keep_composites = true, .rewrites = rows, .rewrite_count = 1)), TN_OK);
+        assert_int_equal(
+            tn_graph_optimize(g, TN_OPTIONS(tn_optimize_options, .level = cases[i].level, .disable = cases[i].disable,
+                                            .keep_composites = true, .rewrites = rows, .rewrite_count = 1)),
+            TN_OK);
         assert_int_equal(count_op(g, "relu"), cases[i].level == TN_LEVEL_0 ? 4 : cases[i].left + (cases[i].left != 0));
         tn_graph_destroy(g);
     }
@@ -92,7 +94,8 @@ static void keep_note(void *ctx, const char *text) {
 static void test_conditions_origins_names_and_near_misses(void **state) {
     (void)state;
     uint32_t asked = 0;
-    const tn_rewrite rows[] = {{.name = "exp-log", .root = "exp", .condition = inner_used_once, .apply = exp_of_log, .user = &asked}};
+    const tn_rewrite rows[] = {
+        {.name = "exp-log", .root = "exp", .condition = inner_used_once, .apply = exp_of_log, .user = &asked}};
     tn_graph *g = tn_graph_create();
     tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N"));
     tn_value log = tn_log(g, x);
@@ -103,8 +106,9 @@ static void test_conditions_origins_names_and_near_misses(void **state) {
     tn_set_output(g, "y", y);
     tn_set_output(g, "z", tn_exp(g, tn_neg(g, x)));
     char note[300] = "";
-    assert_int_equal(tn_graph_optimize(g, TN_OPTIONS(tn_optimize_options, .passes = "rewrites", .rewrites = rows, .rewrite_count = 1,
-                                                     .log = keep_note, .log_user = note)), TN_OK);
+    assert_int_equal(tn_graph_optimize(g, TN_OPTIONS(tn_optimize_options, .passes = "rewrites", .rewrites = rows,
+                                                     .rewrite_count = 1, .log = keep_note, .log_user = note)),
+                     TN_OK);
     assert_true(asked >= 2);
     tn_node made = tn_value_producer(g, tn_graph_output(g, 0));
     assert_string_equal(tn_node_op_name(g, made), "abs");
@@ -159,7 +163,8 @@ static tn_graph *chain(void) {
     return g;
 }
 
-static void expect_failure(tn_status (*apply)(tn_rewriter *, tn_node), tn_status status, const char *what, bool usable) {
+static void expect_failure(tn_status (*apply)(tn_rewriter *, tn_node), tn_status status, const char *what,
+                           bool usable) {
     const tn_rewrite rows[] = {{.name = "bad", .root = "abs", .apply = apply}};
     tn_graph *g = chain();
     uint64_t sites = 1;
@@ -188,10 +193,11 @@ static void test_what_goes_wrong(void **state) {
     assert_int_equal(tn_rewrite_apply(g, 1, vain, &sites), TN_OK);
     assert_int_equal(sites, 0);
     assert_int_equal(tn_graph_count_nodes(g), 2);
-    const tn_rewrite rows[][2] = {{{.name = "a", .apply = builds_in_vain}, {.name = "a", .apply = builds_in_vain}},
-                                  {{.name = "", .apply = builds_in_vain}, {.name = "b", .apply = builds_in_vain}},
-                                  {{.name = "a"}, {.name = "b", .apply = builds_in_vain}},
-                                  {{.name = "a", .root = "rellu", .apply = builds_in_vain}, {.name = "b", .apply = builds_in_vain}}};
+    const tn_rewrite rows[][2] = {
+        {{.name = "a", .apply = builds_in_vain}, {.name = "a", .apply = builds_in_vain}},
+        {{.name = "", .apply = builds_in_vain}, {.name = "b", .apply = builds_in_vain}},
+        {{.name = "a"}, {.name = "b", .apply = builds_in_vain}},
+        {{.name = "a", .root = "rellu", .apply = builds_in_vain}, {.name = "b", .apply = builds_in_vain}}};
     const char *what[] = {"two rewrites are called 'a'", "no name", "no function", "there is no operator 'rellu'"};
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(tn_rewrite_apply(g, 2, rows[i], NULL), TN_ERR_USAGE);
@@ -207,7 +213,8 @@ static void test_what_goes_wrong(void **state) {
 
 static void test_endless_rewrites_are_stopped(void **state) {
     (void)state;
-    const tn_rewrite rows[] = {{.name = "there", .root = "relu", .apply = relu_to_gelu}, {.name = "back", .root = "gelu", .apply = gelu_to_relu}};
+    const tn_rewrite rows[] = {{.name = "there", .root = "relu", .apply = relu_to_gelu},
+                               {.name = "back", .root = "gelu", .apply = gelu_to_relu}};
     tn_graph *g = network();
     uint64_t sites;
     assert_int_equal(tn_rewrite_apply(g, 2, rows, &sites), TN_ERR_LIMIT);

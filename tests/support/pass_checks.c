@@ -13,7 +13,8 @@
 #include "interp/interp.h"
 
 tn_pass_context pass_context(int level, const char *passes) {
-    return (tn_pass_context){.level = level, .passes = passes, .just_listed = true, .verify = true, .evaluate = tn_pass_evaluate};
+    return (tn_pass_context){
+        .level = level, .passes = passes, .just_listed = true, .verify = true, .evaluate = tn_pass_evaluate};
 }
 
 void pass_run(tn_graph *graph, int level, const char *passes) {
@@ -47,7 +48,8 @@ void pass_inputs(const tn_graph *g, uint64_t seed, tn_object **in) {
     tn_dim_env env;
     assert_true(tn_dim_env_init(&env, NULL, &g->dims));
     for (uint32_t i = 0; i < env.count; i++) {
-        int64_t low = g->dims.symbol.data[i].low, high = g->dims.symbol.data[i].high, size = (int64_t)(next(&state) % 5);
+        int64_t low = g->dims.symbol.data[i].low, high = g->dims.symbol.data[i].high,
+                size = (int64_t)(next(&state) % 5);
         env.value[i] = size < low ? low : size > high ? high : size;
         env.bound[i] = 1;
     }
