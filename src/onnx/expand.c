@@ -249,7 +249,13 @@ static tn_status run_row(tn_expand *x) {
     if (status == TN_EXPAND_LATER)
         return tn_graph_check(g);
     x->late = NULL; /* it went on without what it asked for */
-    return status == TN_OK ? tn_graph_check(g) : status;
+    if (status == TN_OK)
+        status = tn_graph_check(g);
+    if (status == TN_ERR_USAGE && g->stuck) { /* a builder's refusal of what the model says: operands that do not fit */
+        g->error.status = status = TN_ERR_MODEL;
+        (void)tn_error_restore(&g->error);
+    }
+    return status;
 }
 
 /* Puts the function's nodes before the call; *next is the first of them. */

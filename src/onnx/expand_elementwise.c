@@ -13,9 +13,10 @@
 UNARY(abs)
 UNARY(neg)
 UNARY(sign)
-UNARY(floor) UNARY(ceil) UNARY(round) UNARY(sqrt) UNARY(reciprocal) UNARY(exp) UNARY(log) UNARY(sin) UNARY(cos)
-    UNARY(tan) UNARY(asin) UNARY(acos) UNARY(atan) UNARY(sinh) UNARY(cosh) UNARY(tanh) UNARY(asinh) UNARY(acosh)
-        UNARY(atanh) UNARY(sigmoid) UNARY(not ) UNARY(bit_not)
+UNARY(floor)
+UNARY(ceil) UNARY(round) UNARY(sqrt) UNARY(reciprocal) UNARY(exp) UNARY(log) UNARY(sin) UNARY(cos) UNARY(tan)
+    UNARY(asin) UNARY(acos) UNARY(atan) UNARY(sinh) UNARY(cosh) UNARY(tanh) UNARY(asinh) UNARY(acosh) UNARY(atanh)
+        UNARY(sigmoid) UNARY(not ) UNARY(bit_not)
 #undef UNARY
 
     /* Whole numbers are admitted too: their values are those of f32, truncated. */
@@ -53,11 +54,11 @@ static tn_status expand_identity(tn_expand *x) {
 BINARY(add)
 BINARY(sub)
 BINARY(mul)
-BINARY(div) BINARY(and) BINARY(or) BINARY(xor) BINARY(equal) BINARY(less) BINARY(less_equal) BINARY(greater)
-    BINARY(greater_equal)
+BINARY(div)
+BINARY(and) BINARY(or) BINARY(xor) BINARY(equal) BINARY(less) BINARY(less_equal) BINARY(greater) BINARY(greater_equal)
 #undef BINARY
 
-        static tn_status expand_mod(tn_expand *x) {
+    static tn_status expand_mod(tn_expand *x) {
     tn_value a = tn_expand_input(x, 0), b = tn_expand_input(x, 1);
     return tn_expand_set(x, 0, tn_expand_int(x, "fmod") ? tn_rem(x->graph, a, b) : tn_mod(x->graph, a, b));
 }

@@ -100,15 +100,11 @@ static tn_status expand_unsqueeze(tn_expand *x) {
 /* Elements that one number, given by a few bytes of a file, may be spread to. */
 #define MAX_SPREAD ((int64_t)1 << 40)
 
-/* Sizes given by an input: none may be negative, nor all together absurd. */
-static tn_status sizes(tn_expand *x, uint32_t input, tn_dim dims[TN_MAX_RANK], int *n) {
-    int64_t known = 1;
-    TN_TRY(tn_expand_known_dims(x, input, "needs the elements of the shape", dims, n));
-    for (int i = 0; i < *n; i++) {
-        TN_RULE(x, !tn_size_at_most(x, dims[i], -1), "entry %d of the shape is negative", i);
-        int64_t v;
+static tn_status check_spread(tn_expand *x, int n, const tn_dim *dims) {
+    int64_t known = 1, v;
+    for (int i = 0; i < n; i++) {
         if (!tn_dim_is_const(x->graph, dims[i], &v))
-            v = 1;
+            continue;
         if (v && known > MAX_SPREAD / v) {
             tn_fail(TN_ERR_LIMIT, "%s to more than 2^40 elements", x->row->name);
             tn_fail_at_node(x->graph, x->node);
@@ -117,6 +113,14 @@ static tn_status sizes(tn_expand *x, uint32_t input, tn_dim dims[TN_MAX_RANK], i
         known *= v;
     }
     return TN_OK;
+}
+
+/* Sizes given by an input: none may be negative, nor all together absurd. */
+static tn_status sizes(tn_expand *x, uint32_t input, tn_dim dims[TN_MAX_RANK], int *n) {
+    TN_TRY(tn_expand_known_dims(x, input, "needs the elements of the shape", dims, n));
+    for (int i = 0; i < *n; i++)
+        TN_RULE(x, !tn_size_at_most(x, dims[i], -1), "entry %d of the shape is negative", i);
+    return check_spread(x, *n, dims);
 }
 
 static tn_status expand_expand(tn_expand *x) {
@@ -159,9 +163,37 @@ static tn_status expand_tile(tn_expand *x) {
         out[i] = tn_dim_mul(g, repeats[i], d);
         TN_SIZED(x, out[i]);
     }
+    TN_TRY(check_spread(x, rank, out));
     TN_RULE(x, k <= TN_MAX_RANK, "repeating %d axes of a tensor of rank %d is not supported", k - rank, rank);
     tn_value v = tn_broadcast(g, tn_reshape_dims(g, tn_expand_input(x, 0), k, apart), k, wide);
     return tn_expand_set(x, 0, tn_reshape_dims(g, v, rank, out));
+}
+
+/* Before operator set 6: one axis, repeated `tiles` times. */
+static tn_status expand_tile_axis(tn_expand *x) {
+    tn_graph *g = x->graph;
+    int rank = tn_expand_rank(x, 0), axis;
+    tn_dim tiles, dims[TN_MAX_RANK], wide[TN_MAX_RANK];
+    int64_t given;
+    if (tn_expand_contents_dims(x, 1, &tiles, 1) != 1 || tn_expand_contents_i64(x, 2, &given, 1) != 1) {
+        const tn_tensor *count = tn_expand_constant(x, 1), *at = tn_expand_constant(x, 2);
+        if (!count || !at || tn_tensor_count(count) != 1 || tn_tensor_count(at) != 1)
+            return tn_expand_later(x, "needs the values of tiles and axis");
+        tiles = tn_size(x, tn_tensor_get_i64(count, 0));
+        given = tn_tensor_get_i64(at, 0);
+    }
+    TN_TRY(tn_expand_axis(x, given, rank, &axis));
+    TN_RULE(x, rank < TN_MAX_RANK && !tn_size_at_most(x, tiles, -1), "'tiles' is negative");
+    for (int i = 0; i <= rank; i++) {
+        wide[i] = i == axis ? tiles : tn_expand_dim(x, 0, i < axis ? i : i - 1);
+        dims[i] = i == axis ? tn_size(x, 1) : wide[i];
+    }
+    tn_value v = tn_broadcast(g, tn_reshape_dims(g, tn_expand_input(x, 0), rank + 1, dims), rank + 1, wide);
+    wide[axis] = tn_dim_mul(g, tiles, tn_expand_dim(x, 0, axis));
+    TN_SIZED(x, wide[axis]);
+    for (int i = axis + 1; i < rank; i++)
+        wide[i] = wide[i + 1];
+    return tn_expand_set(x, 0, tn_reshape_dims(g, v, rank, wide));
 }
 
 /* --- shapes as values --------------------------------------------------------------------------------------------------------------- */
@@ -363,6 +395,7 @@ static const tn_onnx_op rows[] = {
     TN_ONNX("Unsqueeze", .since = 1, .inputs = {2, 2}, .outputs = {1, 1}, .expand = expand_unsqueeze),
     TN_ONNX("Expand", .since = 8, .inputs = {2, 2}, .outputs = {1, 1}, .expand = expand_expand),
     TN_ONNX("Tile", .since = 6, .inputs = {2, 2}, .outputs = {1, 1}, .expand = expand_tile),
+    TN_ONNX("Tile", .since = 1, .until = 5, .inputs = {3, 3}, .outputs = {1, 1}, .expand = expand_tile_axis),
     TN_ONNX("Shape", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = shape_attrs, .expand = expand_shape),
     TN_ONNX("Size", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .expand = expand_size),
     TN_ONNX("Constant", .since = 1, .inputs = {0, 0}, .outputs = {1, 1}, .attrs = constant_attrs,
