@@ -199,6 +199,19 @@ static void map_symbols(copier *c, tn_value old, tn_value copy)
     }
 }
 
+/* The row for a copy: one that lies in the source graph is copied along. NULL: out of memory. */
+static const tn_op *copy_row(copier *c, const tn_op *op)
+{
+    if (!(op->traits & TN_OWNED_ROW) || c->to == c->from)
+        return op;
+    tn_op *copy = tn_arena_copy(&c->to->arena, op, sizeof *op);
+    uint32_t name = tn_strings_add(&c->to->strings, op->name, strlen(op->name));
+    if (!copy || name == UINT32_MAX)
+        return NULL;
+    copy->name = tn_strings_text(&c->to->strings, name);
+    return copy;
+}
+
 static tn_status copy_node(copier *c, uint32_t id, tn_arena *scratch)
 {
     const tn_node_rec n = c->from->node.data[id];
@@ -223,7 +236,10 @@ static tn_status copy_node(copier *c, uint32_t id, tn_arena *scratch)
     to->at_location = copy_location(c, n.location);
     uint8_t role = to->at_role;
     to->at_role = n.role;
-    tn_node_desc d = {.op = n.op,
+    const tn_op *row = copy_row(c, n.op);
+    if (!row)
+        return tn_error_status();
+    tn_node_desc d = {.op = row,
                       .name = tn_strings_text(&c->from->strings, n.name),
                       .input_count = n.input_count,
                       .inputs = inputs,

@@ -33,7 +33,8 @@ enum {
     TN_REDUCTION = 1 << 12,
     TN_CONTRACTION = 1 << 13,
     TN_HOST = 1 << 14,       /* works on host objects or strings, or has data-dependent control: a HOST instruction */
-    TN_OPTIONAL_INPUTS = 1 << 15 /* inputs may be absent (null) */
+    TN_OPTIONAL_INPUTS = 1 << 15, /* inputs may be absent (null) */
+    TN_OWNED_ROW = 1 << 16 /* the row lies in the graph's arena (an operator no table has): another graph's nodes need a copy */
 };
 
 /* Attributes. */

@@ -333,7 +333,7 @@ static const tn_op *unknown_row(node *n) {
                    .max_inputs = -1,
                    .max_outputs = -1,
                    .regions = -1,
-                   .traits = TN_HOST | TN_OPTIONAL_INPUTS | TN_CONTROL,
+                   .traits = TN_HOST | TN_OPTIONAL_INPUTS | TN_CONTROL | TN_OWNED_ROW,
                    .infer = tn_onnx_infer,
                    .eval = tn_onnx_late_eval};
     return tn_map_put(r->heap, &r->unknown_ops, id, (uintptr_t)row) ? row : NULL;
