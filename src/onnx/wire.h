@@ -49,7 +49,7 @@ typedef struct tn_slice {
 } tn_slice;
 
 static inline void tn_wire_init(tn_wire *w, const void *bytes, size_t size) {
-    w->begin = w->at = bytes;
+    w->begin = w->at = bytes ? bytes : ""; /* no arithmetic on NULL */
     w->end = w->at + size;
     w->status = TN_OK;
 }

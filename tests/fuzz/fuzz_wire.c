@@ -34,7 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             tn_object_destroy(object);
             tn_text_free(&text);
         } else {
-            REQUIRE(tn_error_status() != TN_OK && tn_error_status() != TN_ERR_INTERNAL && tn_error_status() != TN_ERR_MEMORY);
+            REQUIRE(tn_error_status() != TN_OK && tn_error_status() != TN_ERR_INTERNAL &&
+                    tn_error_status() != TN_ERR_MEMORY);
         }
     }
     REQUIRE(tn_heap_in_use(heap) == 0);

@@ -21,7 +21,8 @@ static tn_status run_set(tn_heap *heap, tn_graph *g, const char *folder) {
     uint32_t n = tn_graph_input_count(g), m = tn_graph_output_count(g), fed = 0;
     tn_value in_values[TRY_INPUTS], out_values[TRY_INPUTS];
     tn_object *in[TRY_INPUTS], *out[TRY_INPUTS] = {NULL};
-    tn_status status = n <= TRY_INPUTS && m <= TRY_INPUTS ? TN_OK : tn_fail(TN_ERR_LIMIT, "too many inputs for this test");
+    tn_status status =
+        n <= TRY_INPUTS && m <= TRY_INPUTS ? TN_OK : tn_fail(TN_ERR_LIMIT, "too many inputs for this test");
     for (uint32_t i = 0; i < n && status == TN_OK; i++) {
         char path[1024];
         snprintf(path, sizeof path, "%s/test_data_set_0/input_%u.pb", folder, i);
@@ -67,7 +68,8 @@ static const char *lacks(const char *json, const char *text) {
 }
 
 static bool expects_error(const char *name) {
-    return name[0] == 'X' || strncmp(name, "E6-operator-set-too-new", 23) == 0 || strncmp(name, "E3-", 3) == 0 || strncmp(name, "E9-", 3) == 0;
+    return name[0] == 'X' || strncmp(name, "E6-operator-set-too-new", 23) == 0 || strncmp(name, "E3-", 3) == 0 ||
+           strncmp(name, "E9-", 3) == 0;
 }
 
 static void test_cases(void **state) {
@@ -136,9 +138,16 @@ static void attempt(const char *what, const uint8_t *bytes, size_t size, size_t 
 }
 
 static const char *const small_models[] = {
-    "cases/L8-subgraph-initializers",     "cases/E6-relu-opset1",          "cases/X1-value-made-twice", "cases/X1-function-calls-itself",
-    "cases/E2-reshape-heads-batch-zero",  "cases/X6-sparse-index-outside", "models/data-types",         "models/local-function-variadic",
-    "worked-examples/W12-growing-loop-value", "models/sparse-initializer",
+    "cases/L8-subgraph-initializers",
+    "cases/E6-relu-opset1",
+    "cases/X1-value-made-twice",
+    "cases/X1-function-calls-itself",
+    "cases/E2-reshape-heads-batch-zero",
+    "cases/X6-sparse-index-outside",
+    "models/data-types",
+    "models/local-function-variadic",
+    "worked-examples/W12-growing-loop-value",
+    "models/sparse-initializer",
 };
 
 static size_t for_small_models(void (*each)(const char *name, const uint8_t *bytes, size_t size)) {
@@ -189,6 +198,7 @@ static void test_flipped(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_cut), cmocka_unit_test(test_flipped)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_cut),
+                                       cmocka_unit_test(test_flipped)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -300,8 +300,12 @@ static void test_external_memory(void **state) {
     static const struct {
         const char *location, *offset, *length, *mentions;
     } wrong[] = {
-        {"w.bin", "8", NULL, "12 bytes"},      {"w.bin", "-4", "8", "offset"},    {"w.bin", "4", "4", "needs 8"},
-        {"w.bin", "18446744073709551612", "8", "12 bytes"}, {NULL, "0", "8", "location"}, {"other", "0", "8", "other"},
+        {"w.bin", "8", NULL, "12 bytes"},
+        {"w.bin", "-4", "8", "offset"},
+        {"w.bin", "4", "4", "needs 8"},
+        {"w.bin", "18446744073709551612", "8", "12 bytes"},
+        {NULL, "0", "8", "location"},
+        {"other", "0", "8", "other"},
         {"w.bin", "99999999999999999999", "8", "offset"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -476,18 +480,12 @@ static void test_large_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_simple),
-        cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_nested_order_and_names),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_two_constants),
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_external_memory),
-        cmocka_unit_test(test_everything_fails_cleanly),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_large_file),
+        cmocka_unit_test(test_simple),          cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_order),           cmocka_unit_test(test_nested_order_and_names),
+        cmocka_unit_test(test_names),           cmocka_unit_test(test_two_constants),
+        cmocka_unit_test(test_types),           cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_external_memory), cmocka_unit_test(test_everything_fails_cleanly),
+        cmocka_unit_test(test_limits),          cmocka_unit_test(test_large_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,10 +98,19 @@ static void test_lists(void **state) {
         uint64_t stored;
         int64_t value;
     } list[] = {
-        {TN_I32, 5, (uint64_t)-3, -3}, {TN_I8, 5, (uint64_t)-128, -128}, {TN_U8, 5, 255, 255},       {TN_I16, 5, (uint64_t)-5, -5},
-        {TN_U16, 5, 65535, 65535},     {TN_BOOL, 5, 1, 1},               {TN_F16, 5, 0x3c00, 1},     {TN_BF16, 5, 0x4000, 2},
-        {TN_I64, 7, (uint64_t)-9, -9}, {TN_U64, 11, 12, 12},             {TN_U32, 11, 4000000000u, 4000000000},
-        {TN_I4, 5, 0x0f, -1},          {TN_F8E5M2, 5, 0x3c, 1},
+        {TN_I32, 5, (uint64_t)-3, -3},
+        {TN_I8, 5, (uint64_t)-128, -128},
+        {TN_U8, 5, 255, 255},
+        {TN_I16, 5, (uint64_t)-5, -5},
+        {TN_U16, 5, 65535, 65535},
+        {TN_BOOL, 5, 1, 1},
+        {TN_F16, 5, 0x3c00, 1},
+        {TN_BF16, 5, 0x4000, 2},
+        {TN_I64, 7, (uint64_t)-9, -9},
+        {TN_U64, 11, 12, 12},
+        {TN_U32, 11, 4000000000u, 4000000000},
+        {TN_I4, 5, 0x0f, -1},
+        {TN_F8E5M2, 5, 0x3c, 1},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         tn_text m = head(list[i].dtype, 1);
@@ -116,8 +125,10 @@ static void test_lists(void **state) {
         int dtype;
         uint32_t field;
         uint64_t stored;
-    } wrong[] = {{TN_I8, 5, 128}, {TN_U8, 5, 256}, {TN_I16, 5, 40000}, {TN_F16, 5, 1 << 16}, {TN_U32, 11, (uint64_t)1 << 32},
-                 {TN_F32, 7, 1},  {TN_I64, 5, 1},  {TN_U32, 5, 1},     {TN_I32, 7, 1},       {27, 5, 1}, {0, 5, 1}};
+    } wrong[] = {
+        {TN_I8, 5, 128}, {TN_U8, 5, 256}, {TN_I16, 5, 40000}, {TN_F16, 5, 1 << 16}, {TN_U32, 11, (uint64_t)1 << 32},
+        {TN_F32, 7, 1},  {TN_I64, 5, 1},  {TN_U32, 5, 1},     {TN_I32, 7, 1},       {27, 5, 1},
+        {0, 5, 1}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         tn_text m = head(wrong[i].dtype, 1);
         tn_wire_put_varint(&m, wrong[i].field, wrong[i].stored);
@@ -170,7 +181,7 @@ static void test_hostile_sizes(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trips), cmocka_unit_test(test_objects), cmocka_unit_test(test_lists),
-                                       cmocka_unit_test(test_hostile_sizes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trips), cmocka_unit_test(test_objects),
+                                       cmocka_unit_test(test_lists), cmocka_unit_test(test_hostile_sizes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

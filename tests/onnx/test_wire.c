@@ -64,10 +64,10 @@ static void test_fields(void **state) {
 
 static void test_groups(void **state) {
     (void)state;
-    good(BYTES(0x0b, 0x08, 0x01, 0x0c, 0x10, 0x02), 1);       /* a group, then a field */
-    good(BYTES(0x0b, 0x13, 0x08, 0x01, 0x14, 0x0c), 0);       /* nested */
+    good(BYTES(0x0b, 0x08, 0x01, 0x0c, 0x10, 0x02), 1); /* a group, then a field */
+    good(BYTES(0x0b, 0x13, 0x08, 0x01, 0x14, 0x0c), 0); /* nested */
     bad(BYTES(0x0b, 0x08, 0x01), "never ends");
-    bad(BYTES(0x0b, 0x14), "not begun");                      /* ends another one */
+    bad(BYTES(0x0b, 0x14), "not begun"); /* ends another one */
     bad(BYTES(0x0c), "not begun");
     uint8_t deep[4096];
     memset(deep, 0x0b, sizeof deep);
@@ -93,7 +93,8 @@ static void test_malformed(void **state) {
 static void test_packed(void **state) {
     (void)state;
     tn_i64_vec v = {0};
-    tn_wire_field f = {.key = TN_WIRE_KEY(1, TN_WIRE_BYTES), .data = (const uint8_t[]){0x01, 0xac, 0x02, 0x7f}, .size = 4};
+    tn_wire_field f = {
+        .key = TN_WIRE_KEY(1, TN_WIRE_BYTES), .data = (const uint8_t[]){0x01, 0xac, 0x02, 0x7f}, .size = 4};
     assert_int_equal(tn_wire_push_i64(NULL, &v, &f), TN_OK);
     tn_wire_field one = {.key = TN_WIRE_KEY(1, TN_WIRE_VARINT), .value = UINT64_MAX};
     assert_int_equal(tn_wire_push_i64(NULL, &v, &one), TN_OK);

@@ -280,7 +280,7 @@ static void test_scan_dtypes(void **state) {
         tn_tensor *t = tn_tensor_create(dtype, 2, RUN_DIMS(3, 3)), *out;
         for (int i = 0; i < 9; i++)
             if (dtype == TN_STRING)
-                tn_tensor_set_string(t, i, "abcdefghij" + i, 1);
+                tn_tensor_set_string(t, i, &"abcdefghij"[i], 1);
             else
                 tn_tensor_set_f64(t, i, dtype == TN_I4 ? i - 5 : i % 4);
         expect_ok(run_graph(g, NULL, &t, &out));

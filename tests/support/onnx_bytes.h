@@ -54,7 +54,8 @@ static inline void put_value(tn_text *graph, uint32_t field, const char *name, i
 }
 
 /* NodeProto: inputs and outputs "a,b" (an empty name between commas is an absent one), attributes in `attrs` (freed). */
-static inline tn_text node_bytes(const char *op, const char *name, const char *inputs, const char *outputs, tn_text attrs) {
+static inline tn_text node_bytes(const char *op, const char *name, const char *inputs, const char *outputs,
+                                 tn_text attrs) {
     tn_text node = message();
     const char *lists[] = {inputs, outputs};
     for (uint32_t f = 0; f < 2; f++)
@@ -100,7 +101,8 @@ static inline void attr_ref(tn_text *attrs, const char *name, const char *of, in
 }
 
 /* A tensor of f32 as an initializer (field 5) or whatever `field` is. */
-static inline void put_floats(tn_text *graph, uint32_t field, const char *name, int rank, const int64_t *dims, const float *values) {
+static inline void put_floats(tn_text *graph, uint32_t field, const char *name, int rank, const int64_t *dims,
+                              const float *values) {
     tn_tensor *t = tn_tensor_from_f32(rank, dims, values);
     tn_text bytes = message();
     if (!t || tn_onnx_write_tensor(&bytes, t, name) != TN_OK)
