@@ -29,7 +29,8 @@ typedef tn_status tn_expand_fn(tn_expand *x);
 enum {
     TN_ONNX_UNRANKED = 1 << 0, /* takes inputs of unknown kind, dtype or rank: checks itself */
     TN_ONNX_VARIADIC = 1 << 1, /* the last input may repeat; none may be absent */
-    TN_ONNX_RANDOM = 1 << 2    /* two equal nodes are not the same value */
+    TN_ONNX_RANDOM = 1 << 2,   /* two equal nodes are not the same value */
+    TN_ONNX_OPTIONAL_GRAPHS = 1 << 3 /* a graph attribute may be absent: its region is empty, without arguments and results */
 };
 
 #define TN_ONNX_ANY (-1) /* any number of inputs or outputs */
@@ -69,13 +70,14 @@ extern const char tn_onnx_known[];       /* `extra` of the op rows of known oper
     { TN_ONNX_BASE("onnx." NAME), .domain = "", .name = NAME, __VA_ARGS__ }
 #define TN_ONNX_OF(DOMAIN, NAME, ...) \
     { TN_ONNX_BASE("onnx." DOMAIN "." NAME), .domain = DOMAIN, .name = NAME, __VA_ARGS__ }
-#define TN_ONNX_CONTROL(NAME, count, ...)                                                                           \
-    {                                                                                                               \
-        .op.name = "onnx." NAME, .op.dialect = TN_DIALECT_ONNX, .op.max_inputs = -1, .op.max_outputs = -1,          \
-        .op.traits = TN_HOST | TN_OPTIONAL_INPUTS | TN_CONTROL, .op.infer = tn_onnx_infer,                          \
-        .op.eval = tn_onnx_late_eval, .op.extra = tn_onnx_known, .op.regions = (count), .domain = "", .name = NAME, \
-        __VA_ARGS__                                                                                                 \
-    }
+#define TN_ONNX_CONTROL_BASE(full, count)                                                               \
+    .op.name = (full), .op.dialect = TN_DIALECT_ONNX, .op.max_inputs = -1, .op.max_outputs = -1,        \
+    .op.traits = TN_HOST | TN_OPTIONAL_INPUTS | TN_CONTROL, .op.infer = tn_onnx_infer,                  \
+    .op.eval = tn_onnx_late_eval, .op.extra = tn_onnx_known, .op.regions = (count)
+#define TN_ONNX_CONTROL(NAME, count, ...) \
+    { TN_ONNX_CONTROL_BASE("onnx." NAME, count), .domain = "", .name = NAME, __VA_ARGS__ }
+#define TN_ONNX_CONTROL_OF(DOMAIN, NAME, count, ...) \
+    { TN_ONNX_CONTROL_BASE("onnx." DOMAIN "." NAME, count), .domain = DOMAIN, .name = NAME, __VA_ARGS__ }
 /* Attribute lists: static const tn_attr_spec conv_attrs[] = {TN_SPEC_INT("group", 1), TN_SPEC_INTS("pads"), {0}}; */
 #define TN_SPEC_INT(n, d) \
     { .name = (n), .kind = TN_ATTR_INT, .i = (d) }
@@ -109,6 +111,13 @@ extern const tn_onnx_family tn_onnx_family_norm;
 extern const tn_onnx_family tn_onnx_family_resize;
 extern const tn_onnx_family tn_onnx_family_einsum;
 extern const tn_onnx_family tn_onnx_family_control;
+extern const tn_onnx_family tn_onnx_family_recurrent;
+extern const tn_onnx_family tn_onnx_family_attention;
+extern const tn_onnx_family tn_onnx_family_loss;
+extern const tn_onnx_family tn_onnx_family_sample;
+extern const tn_onnx_family tn_onnx_family_region;
+extern const tn_onnx_family tn_onnx_family_signal;
+extern const tn_onnx_family tn_onnx_family_state;
 
 /* The row of an operator in an operator set, or NULL. `domain` "" or "ai.onnx" is the default one. */
 const tn_onnx_op *tn_onnx_find(const char *domain, const char *name, int version);

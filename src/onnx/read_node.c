@@ -372,12 +372,33 @@ static int place_in(const char *list, const char *name) {
     return -1;
 }
 
+/* Empty graphs for the optional ones that are not there. */
+static tn_status add_absent_graphs(node *n) {
+    for (const char *list = n->known->regions; *list;) {
+        size_t length = strcspn(list, " ");
+        bool there = false;
+        for (uint32_t i = 0; i < n->graphs.len; i++) {
+            const char *name = tn_onnx_text(n->r, n->graph_names.data[i]);
+            there = there || (strlen(name) == length && memcmp(name, list, length) == 0);
+        }
+        uint32_t name;
+        if (!there && (!tn_onnx_name(n->r, (tn_slice){(const uint8_t *)list, length}, &name) ||
+                       !tn_vec_push(n->r->heap, &n->graphs, (tn_slice){0}) ||
+                       !tn_vec_push(n->r->heap, &n->graph_names, name)))
+            return tn_error_status();
+        list += length + (list[length] == ' ');
+    }
+    return TN_OK;
+}
+
 static tn_status order_graphs(node *n) {
     uint32_t wanted = (uint32_t)n->known->op.regions;
     for (uint32_t i = 0; i < n->graphs.len; i++)
         if (place_in(n->known->regions, tn_onnx_text(n->r, n->graph_names.data[i])) < 0)
             return tn_fail(TN_ERR_MODEL, "%s has no graph attribute '%s'", n->op_name,
                            tn_onnx_text(n->r, n->graph_names.data[i]));
+    if (n->known->flags & TN_ONNX_OPTIONAL_GRAPHS)
+        TN_TRY(add_absent_graphs(n));
     if (n->graphs.len != wanted)
         return tn_fail(TN_ERR_MODEL, "%s needs the graph attributes '%s', some are missing", n->op_name,
                        n->known->regions);

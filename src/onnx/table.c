@@ -16,7 +16,15 @@ static const tn_onnx_family *const families[] = {
     &tn_onnx_family_norm,
     &tn_onnx_family_resize,
     &tn_onnx_family_einsum,
-    &tn_onnx_family_control,        NULL,
+    &tn_onnx_family_control,
+    &tn_onnx_family_recurrent,
+    &tn_onnx_family_attention,
+    &tn_onnx_family_loss,
+    &tn_onnx_family_sample,
+    &tn_onnx_family_region,
+    &tn_onnx_family_signal,
+    &tn_onnx_family_state,
+    NULL,
 };
 
 /* Newest operator set versions whose operators the rows speak of. */
