@@ -1,9 +1,9 @@
-/* Signals: DFT, STFT, window functions, MelWeightMatrix. All are computed in f64 and rounded once: what should be 0 is then as close
-   to it as the judges of f32 ask. */
+/* Signals: DFT, STFT, window functions, MelWeightMatrix. Real signals and windows are computed in f64 and rounded once, complex
+   signals in their own type (f16, bf16: f32). */
 #include <inttypes.h>
 #include <math.h>
 
-#include "onnx/expand_common.h"
+#include "onnx/expand_fft.h"
 
 #define PI 3.14159265358979323846
 
@@ -42,7 +42,7 @@ static bool read_complex(tn_expand *x, tn_value v, spectrum *s) {
     int64_t parts;
     if (!tn_dim_is_const(g, tn_value_dim(g, v, last), &parts))
         return false;
-    v = tn_cast(g, v, TN_F64);
+    v = tn_cast(g, v, parts == 1 ? TN_F64 : tn_wide(tn_value_dtype(g, v)));
     s->re = tn_squeeze(g, parts == 2 ? tn_slice_axis(g, v, last, 0, 1) : v, 1, &last);
     s->im = parts == 2 ? tn_squeeze(g, tn_slice_axis(g, v, last, 1, 1), 1, &last) : (tn_value){0};
     return true;
@@ -69,25 +69,75 @@ static tn_value along(tn_expand *x, tn_value v, int axis, tn_value matrix) {
 }
 
 /* cos and sin of 2 pi n k / length for n < rows, k < columns; the product is reduced in integers, which keeps the angle exact. */
-static void circle(tn_expand *x, tn_dim rows, tn_dim columns, tn_dim length, tn_value *cosine, tn_value *sine) {
+static void circle(tn_expand *x, tn_dtype dtype, tn_dim rows, tn_dim columns, tn_dim length, tn_value *cosine,
+                   tn_value *sine) {
     tn_graph *g = x->graph;
     tn_dim dims[2] = {rows, columns};
     tn_value n = tn_expand_size_value(x, length, TN_I64);
     tn_value turn = tn_mod(g, tn_mul(g, tn_iota(g, TN_I64, 2, dims, 0), tn_iota(g, TN_I64, 2, dims, 1)), n);
     tn_value angle = tn_div(g, tn_mul(g, tn_cast(g, turn, TN_F64), tn_scalar(g, TN_F64, 2 * PI)), tn_cast(g, n, TN_F64));
-    *cosine = tn_cos(g, angle);
-    *sine = tn_sin(g, angle);
+    *cosine = tn_cast(g, tn_cos(g, angle), dtype);
+    *sine = tn_cast(g, tn_sin(g, angle), dtype);
+}
+
+/* v with `axis` last, cut or filled up with 0 to `length`, as [rows, length]. */
+static tn_value rows_of(tn_expand *x, tn_value v, int axis, tn_dim used, tn_dim length, tn_dim rows) {
+    tn_graph *g = x->graph;
+    int perm[TN_MAX_RANK], rank = v.id ? tn_value_rank(g, v) : 0;
+    tn_dim lo[2] = {tn_size(x, 0), tn_size(x, 0)}, hi[2] = {tn_size(x, 0), tn_dim_sub(g, length, used)}, flat[2] = {rows, used};
+    for (int i = 0; i < rank; i++)
+        perm[i] = i == rank - 1 ? axis : i < axis ? i : i + 1;
+    v = tn_transpose(g, tn_expand_slice(x, v, axis, lo[0], used, 1), perm);
+    v = tn_reshape_dims(g, v, 2, flat);
+    if (!v.id || tn_dim_equal(g, used, length))
+        return v;
+    return tn_pad(g, v, tn_scalar_like(g, v, 0), lo, hi, "constant");
+}
+
+static spectrum fast(tn_expand *x, spectrum s, int axis, int64_t length, tn_dim keep, bool inverse) {
+    tn_graph *g = x->graph;
+    spectrum y = {{0}, {0}};
+    int perm[TN_MAX_RANK], rank = tn_value_rank(g, s.re);
+    tn_dim n = tn_size(x, length), *dims = tn_expand_value_dims(x, s.re), rows = tn_size(x, 1);
+    if (!dims) {
+        tn_graph_stick(g);
+        return y;
+    }
+    tn_dim used = tn_dim_min(g, dims[axis], n), moved[TN_MAX_RANK];
+    for (int i = 0; i < rank; i++) {
+        rows = i == axis ? rows : tn_dim_mul(g, rows, dims[i]);
+        moved[i] = i == rank - 1 ? n : dims[i < axis ? i : i + 1];
+        perm[i] = i < axis ? i : i == axis ? rank - 1 : i - 1;
+    }
+    tn_value re = rows_of(x, s.re, axis, used, n, rows), im;
+    if (s.im.id)
+        im = rows_of(x, s.im, axis, used, n, rows);
+    else
+        im = tn_expand_full(x, tn_value_dtype(g, s.re), 0, 2, (tn_dim[2]){rows, n});
+    tn_expand_fft(x, length, inverse, &re, &im);
+    tn_value part[2] = {re, im};
+    for (int i = 0; i < 2 && re.id && im.id; i++) {
+        tn_value v = tn_transpose(g, tn_reshape_dims(g, part[i], rank, moved), perm);
+        if (inverse && v.id)
+            v = tn_mul(g, v, tn_scalar_like(g, v, 1 / (double)length));
+        *(i ? &y.im : &y.re) = tn_expand_slice(x, v, axis, tn_size(x, 0), keep, 1);
+    }
+    return y;
 }
 
 /* The first `keep` of `length` frequencies (or, inverse, samples) of what stands along `axis`, cut or filled up with 0 to length. */
 static spectrum transform(tn_expand *x, spectrum s, int axis, tn_dim length, tn_dim keep, bool inverse) {
     tn_graph *g = x->graph;
     spectrum y = {{0}, {0}};
+    int64_t constant;
     if (!s.re.id)
         return y;
+    if (tn_dim_is_const(g, length, &constant) && tn_expand_fft_suits(constant))
+        return fast(x, s, axis, constant, keep, inverse);
+    tn_dtype dtype = tn_value_dtype(g, s.re);
     tn_dim zero = tn_size(x, 0), used = tn_dim_min(g, tn_value_dim(g, s.re, axis), length);
     tn_value cosine, sine, re = tn_expand_slice(x, s.re, axis, zero, used, 1), im = {0};
-    circle(x, used, keep, length, &cosine, &sine);
+    circle(x, dtype, used, keep, length, &cosine, &sine);
     if (!inverse)
         sine = tn_neg(g, sine);
     y.re = along(x, re, axis, cosine);
@@ -98,7 +148,7 @@ static spectrum transform(tn_expand *x, spectrum s, int axis, tn_dim length, tn_
         y.im = tn_add(g, y.im, along(x, im, axis, cosine));
     }
     if (inverse) {
-        tn_value n = tn_expand_size_value(x, length, TN_F64);
+        tn_value n = tn_expand_size_value(x, length, dtype);
         y.re = tn_div(g, y.re, n);
         y.im = tn_div(g, y.im, n);
     }
@@ -113,16 +163,16 @@ static tn_value real_inverse(tn_expand *x, spectrum s, int axis, tn_dim length) 
     tn_dim zero = tn_size(x, 0), half = tn_dim_add(g, tn_dim_floordiv(g, length, tn_size(x, 2)), tn_size(x, 1));
     tn_dim used = tn_dim_min(g, tn_value_dim(g, s.re, axis), half);
     tn_value cosine, sine, n = tn_expand_size_value(x, length, TN_I64);
-    circle(x, used, length, length, &cosine, &sine);
+    circle(x, TN_F64, used, length, length, &cosine, &sine);
     /* frequencies count twice, but the first one and, of an even number, the last one */
     tn_value k = tn_iota(g, TN_I64, 1, &used, 0), two = tn_scalar(g, TN_I64, 2);
     tn_value once = tn_or(g, tn_equal(g, k, tn_scalar(g, TN_I64, 0)), tn_equal(g, tn_mul(g, k, two), n));
     tn_value weight = tn_select(g, once, tn_scalar(g, TN_F64, 1), tn_scalar(g, TN_F64, 2));
     weight = tn_expand_along(x, tn_div(g, weight, tn_cast(g, n, TN_F64)), 2, 0);
-    tn_value re = tn_expand_slice(x, s.re, axis, zero, used, 1);
+    tn_value re = tn_expand_slice(x, tn_cast(g, s.re, TN_F64), axis, zero, used, 1);
     tn_value y = along(x, re, axis, tn_mul(g, cosine, weight));
     if (s.im.id) {
-        tn_value im = tn_expand_slice(x, s.im, axis, zero, used, 1);
+        tn_value im = tn_expand_slice(x, tn_cast(g, s.im, TN_F64), axis, zero, used, 1);
         y = tn_sub(g, y, along(x, im, axis, tn_mul(g, sine, weight)));
     }
     return y;
@@ -207,8 +257,8 @@ static tn_status expand_stft(tn_expand *x) {
         return tn_expand_later(x, "needs the size of the last axis");
     if (tn_expand_has(x, 2)) {
         tn_value window = tn_cast(g, tn_expand_input(x, 2), TN_F64);
-        s.re = tn_mul(g, s.re, window);
-        s.im = s.im.id ? tn_mul(g, s.im, window) : s.im;
+        s.re = tn_mul(g, s.re, tn_cast(g, window, tn_value_dtype(g, s.re)));
+        s.im = s.im.id ? tn_mul(g, s.im, tn_cast(g, window, tn_value_dtype(g, s.im))) : s.im;
     }
     tn_dim keep = tn_expand_int(x, "onesided") ? half_spectrum(x, length) : length;
     return tn_expand_set(x, 0, write_complex(x, transform(x, s, 2, length, keep, false), tn_expand_dtype(x, 0)));
