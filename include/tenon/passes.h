@@ -65,17 +65,17 @@ typedef struct tn_pass_report {
 } tn_pass_report;
 
 typedef struct tn_optimize_options {
-    size_t size;    /* set by TN_OPTIONS */
-    tn_level level; /* default: 2 */
-    const char *disable; /* passes and rewrites left out, by name, separated by commas; NULL: none */
-    const char *passes;  /* run these instead of the level's list, in this order; NULL: the level's */
-    const char *dump;    /* folder that receives NN-name.txt after each pass that changed the graph; NULL: none */
-    bool verify;         /* run the verifier after every pass */
-    bool strip_debug;    /* remove print and assert */
-    bool bind_defaults;  /* inputs that have a default become constants */
-    bool keep_variables; /* constants made by tn_variable may change later: neither fold nor merge them */
+    size_t size;          /* set by TN_OPTIONS */
+    tn_level level;       /* default: 2 */
+    const char *disable;  /* passes and rewrites left out, by name, separated by commas; NULL: none */
+    const char *passes;   /* run these instead of the level's list, in this order; NULL: the level's */
+    const char *dump;     /* folder that receives NN-name.txt after each pass that changed the graph; NULL: none */
+    bool verify;          /* run the verifier after every pass */
+    bool strip_debug;     /* remove print and assert */
+    bool bind_defaults;   /* inputs that have a default become constants */
+    bool keep_variables;  /* constants made by tn_variable may change later: neither fold nor merge them */
     bool keep_composites; /* softmax, gelu, ... stay as they are */
-    uint64_t fold_bytes; /* constants larger than this are not made; 0: 16 MiB */
+    uint64_t fold_bytes;  /* constants larger than this are not made; 0: 16 MiB */
     const tn_rewrite *rewrites; /* of your own */
     uint32_t rewrite_count;
     tn_log_callback *log; /* what was not done and why; NULL: dropped */

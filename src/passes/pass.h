@@ -27,9 +27,9 @@ typedef struct tn_pass {
     const char *name;
     const char *doc; /* one line */
     tn_effect effect;
-    uint8_t keeps;   /* TN_KEEPS_* */
-    uint8_t need;    /* tn_pass_need */
-    uint8_t level;   /* lowest -O that runs it */
+    uint8_t keeps; /* TN_KEEPS_* */
+    uint8_t need;  /* tn_pass_need */
+    uint8_t level; /* lowest -O that runs it */
     /* Counts the places it changed in context->sites. */
     tn_status (*run)(tn_graph *graph, tn_pass_context *context);
 } tn_pass;
@@ -38,8 +38,8 @@ typedef struct tn_pass {
 const tn_pass *const *tn_pipeline(uint32_t *count);
 const tn_pass *tn_pass_find(const char *name, size_t length);
 
-extern const tn_pass tn_pass_defaults, tn_pass_expand, tn_pass_strip_debug, tn_pass_rewrites, tn_pass_fold, tn_pass_cleanup,
-    tn_pass_cse, tn_pass_dce, tn_pass_inline_composites;
+extern const tn_pass tn_pass_defaults, tn_pass_expand, tn_pass_strip_debug, tn_pass_rewrites, tn_pass_fold,
+    tn_pass_cleanup, tn_pass_cse, tn_pass_dce, tn_pass_inline_composites;
 
 /* --- the context ----------------------------------------------------------------------------------------------------------------- */
 
@@ -56,14 +56,14 @@ typedef tn_status tn_pass_evaluate_fn(void *ctx, const tn_graph *graph, tn_node 
 
 /* Zero-initialised, then set by the caller. */
 struct tn_pass_context {
-    int level;            /* 0 to 3 */
-    const char *disable;  /* names separated by commas; NULL: none */
-    const char *passes;   /* instead of the level's list; NULL: the level's */
-    bool just_listed;     /* `passes` is taken as it is: what back ends need is not added */
-    const char *dump;     /* folder; NULL: none */
-    bool verify;          /* before the first pass and after each */
+    int level;           /* 0 to 3 */
+    const char *disable; /* names separated by commas; NULL: none */
+    const char *passes;  /* instead of the level's list; NULL: the level's */
+    bool just_listed;    /* `passes` is taken as it is: what back ends need is not added */
+    const char *dump;    /* folder; NULL: none */
+    bool verify;         /* before the first pass and after each */
     bool strip_debug;
-    bool keep_variables;  /* named constants may change: neither folded nor merged */
+    bool keep_variables; /* named constants may change: neither folded nor merged */
     /* Inputs with a default that are not among `fed` become constants. */
     bool bind_defaults;
     const tn_value *fed;
@@ -104,7 +104,8 @@ tn_status tn_passes_check_names(const tn_pass_context *context);
 tn_status tn_pass_run_one(const tn_pass *pass, tn_graph *graph, tn_pass_context *context);
 void tn_pass_context_free(tn_pass_context *context);
 /* Logs "pass: op 'name': text" (node may be null). */
-void tn_pass_note(tn_pass_context *context, const tn_graph *graph, tn_node node, const char *format, ...) TN_PRINTF(4, 5);
+void tn_pass_note(tn_pass_context *context, const tn_graph *graph, tn_node node, const char *format, ...)
+    TN_PRINTF(4, 5);
 /* Whether `name` stands in a list of names separated by commas. */
 bool tn_name_listed(const char *list, const char *name);
 /* The tn_pass_evaluate_fn by the reference interpreter; ctx is the heap of what it makes (NULL: the default heap). */
@@ -114,7 +115,13 @@ tn_status tn_pass_evaluate(void *ctx, const tn_graph *graph, tn_node node, tn_ob
 
 uint32_t tn_graph_count_nodes(const tn_graph *graph); /* alive, without constants and returns */
 
-typedef enum tn_control_kind { TN_CONTROL_NONE, TN_CONTROL_IF, TN_CONTROL_WHILE, TN_CONTROL_SCAN, TN_CONTROL_OTHER } tn_control_kind;
+typedef enum tn_control_kind {
+    TN_CONTROL_NONE,
+    TN_CONTROL_IF,
+    TN_CONTROL_WHILE,
+    TN_CONTROL_SCAN,
+    TN_CONTROL_OTHER
+} tn_control_kind;
 /* How a node with regions runs them; OTHER: nothing is known. */
 tn_control_kind tn_node_control_kind(const tn_graph *graph, tn_node node);
 
