@@ -371,7 +371,7 @@ static bool make_return(tn_parser *p, tn_region region, const draft *d, tn_node 
 static bool parse_node(tn_parser *p, tn_region region, bool *returned) {
     draft d = {0};
     tn_string op;
-    tn_node node;
+    tn_node node = {0};
     tn_parse_skip(p);
     d.at = p->at;
     if (p->text[p->at] == '!') {

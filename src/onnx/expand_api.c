@@ -233,7 +233,7 @@ tn_status tn_expand_axis(tn_expand *x, int64_t axis, int rank, int *result) {
 tn_status tn_expand_axes(tn_expand *x, uint32_t count, const int64_t *axes, int rank, int *result) {
     bool seen[2 * TN_MAX_RANK] = {false};
     for (uint32_t i = 0; i < count; i++) {
-        int axis;
+        int axis = 0;
         TN_TRY(tn_expand_axis(x, axes[i], rank, &axis));
         if (axis < 2 * TN_MAX_RANK && seen[axis])
             return tn_expand_fail(x, "axis %d is given twice", axis);
