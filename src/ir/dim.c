@@ -228,6 +228,10 @@ static tn_dim finish(tn_graph *graph, const tn_dim_work *work, uint32_t id) {
 static bool check_operand(tn_graph *graph, const tn_dims *dims, tn_dim dim) {
     if (dim.id != 0 && dim.id < dims->expr.len)
         return true;
+    if (graph->stuck) { /* the error that made it null */
+        tn_error_restore(&graph->error);
+        return false;
+    }
     tn_fail(TN_ERR_USAGE, dim.id == 0 ? "an operand of a dimension is null" : "a dimension of another graph");
     tn_graph_stick(graph);
     return false;

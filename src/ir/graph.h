@@ -223,7 +223,8 @@ void tn_fail_at_node(const tn_graph *graph, tn_node node);
 
 /* --- locations --------------------------------------------------------------------------------------------------------------- */
 
-/* A location of one origin; for ONNX: what = op type, name = node name, file = model file; for C: what = NULL, file, line. */
+/* A location of one origin; for ONNX: what = op type, name = node name, file = model file; for C: what = NULL, file, line.
+   0 and the sticky error when memory runs out. */
 uint32_t tn_location_make(tn_graph *graph, const char *what, const char *name, const char *file, uint32_t line);
 uint32_t tn_location_union(tn_graph *graph, uint32_t a, uint32_t b); /* at most 16 origins are kept */
 /* New nodes get this location from now on. */

@@ -69,6 +69,11 @@ void tn_fail_at_node(const tn_graph *g, tn_node node)
 
 static tn_status fail_at(tn_infer *c, tn_status status, const char *format, va_list args)
 {
+    if (c->graph->stuck && (c->graph->error.status == TN_ERR_MEMORY || c->graph->error.status == TN_ERR_LIMIT)) {
+        tn_error_restore(&c->graph->error); /* why a dimension is null */
+        tn_fail_at_node(c->graph, c->node);
+        return tn_error_status();
+    }
     char what[512];
     vsnprintf(what, sizeof what, format, args);
     tn_fail(status, "%s%s: %s", status == TN_ERR_UNSUPPORTED ? "not supported: " : "", tn_node_op_name(c->graph, c->node), what);

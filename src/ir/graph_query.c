@@ -248,8 +248,10 @@ static uint32_t location_intern(tn_graph *g, const uint32_t *ids, uint32_t count
         return id;
     tn_location_set set = {g->origin_list.len, count};
     if (!tn_vec_reserve(g->heap, &g->origin_list, count) || !tn_vec_reserve(g->heap, &g->location, 1) ||
-        !tn_idset_add(g->heap, &g->location_set, h, g->location.len))
-        return 0; /* out of memory: the location is lost, nothing else */
+        !tn_idset_add(g->heap, &g->location_set, h, g->location.len)) {
+        tn_graph_stick(g);
+        return 0;
+    }
     for (uint32_t i = 0; i < count; i++)
         g->origin_list.data[g->origin_list.len++] = ids[i];
     g->location.data[g->location.len++] = set;
@@ -259,17 +261,19 @@ static uint32_t location_intern(tn_graph *g, const uint32_t *ids, uint32_t count
 uint32_t tn_location_make(tn_graph *g, const char *what, const char *name, const char *file, uint32_t line)
 {
     tn_origin o = {add_name(g, what), add_name(g, name), add_name(g, file), line};
-    if (o.what == UINT32_MAX || o.name == UINT32_MAX || o.file == UINT32_MAX)
+    if (o.what == UINT32_MAX || o.name == UINT32_MAX || o.file == UINT32_MAX) {
+        tn_graph_stick(g);
         return 0;
+    }
     uint64_t h = tn_hash_mix(tn_hash_mix(o.what, o.name), tn_hash_mix(o.file, o.line));
     set_key key = {.g = g, .origin = o};
     uint32_t id = tn_idset_find(&g->origin_set, h, origin_equal, &key);
     if (!id) {
-        if (!tn_vec_push(g->heap, &g->origin, o))
+        if (!tn_vec_push(g->heap, &g->origin, o) || !tn_idset_add(g->heap, &g->origin_set, h, g->origin.len - 1)) {
+            tn_graph_stick(g);
             return 0;
+        }
         id = g->origin.len - 1;
-        if (!tn_idset_add(g->heap, &g->origin_set, h, id))
-            return 0;
     }
     return location_intern(g, &id, 1);
 }

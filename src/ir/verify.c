@@ -175,7 +175,7 @@ static tn_status check_node_types(const tn_verifier *v, tn_graph *copy, uint32_t
     if (!types)
         return tn_error_status();
     tn_status status = tn_node_infer_types(copy, twin, types);
-    if (status != TN_OK && status != TN_ERR_MEMORY) {
+    if (status != TN_OK && status != TN_ERR_MEMORY && status != TN_ERR_LIMIT) {
         char why[512];
         snprintf(why, sizeof why, "%s", tn_error_what());
         status = tn_rule_broken(v, TN_RULE_TYPES, id, "infer refuses it: %s", why);

@@ -61,7 +61,7 @@ size_t tn_planner_bound(tn_heap *heap, uint32_t count, const tn_lifetime *buffer
     int32_t end = 0;
     for (uint32_t i = 0; i < count; i++)
         end = buffers[i].last > end ? buffers[i].last : end;
-    /* bytes that begin and end at each instruction; 0 when there is no memory for it (a bound all the same) */
+    /* bytes that begin and end at each instruction; 0 with the error set when there is no memory for it */
     int64_t *change = tn_alloc_array(heap, (size_t)end + 2, sizeof *change);
     if (!change)
         return 0;
@@ -102,6 +102,11 @@ tn_status tn_planner_place(tn_heap *heap, uint32_t count, tn_lifetime *buffers, 
     for (uint32_t i = 0; i < count; i++)
         order[i] = i;
     size_t best = place(items, order, count, sorted), bound = tn_planner_bound(heap, count, buffers);
+    if (best && !bound) {
+        tn_free(heap, items);
+        tn_free(heap, order);
+        return TN_ERR_MEMORY;
+    }
     for (uint32_t i = 0; i < count; i++)
         buffers[items[i].index].offset = items[i].offset;
     /* Exchange: a buffer that ends at the top moves to the front of the order; kept when the arena shrinks. */

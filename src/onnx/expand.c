@@ -401,6 +401,8 @@ tn_status tn_onnx_expand(tn_graph *graph, uint64_t max_nodes) {
         status = tn_expander_region(&ex, tn_graph_region(graph));
     if (status == TN_OK)
         status = check_sizes(graph);
+    if (status == TN_OK && ex.warnings.failed)
+        status = tn_fail(TN_ERR_MEMORY, "out of memory: warnings");
     if (status == TN_OK && ex.warnings.len)
         status = tn_graph_set_metadata(graph, TN_META_WARNINGS, ex.warnings.data, ex.warnings.len);
     if (status == TN_ERR_USAGE) { /* a builder was called wrongly because the file says so */

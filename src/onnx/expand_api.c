@@ -193,6 +193,11 @@ tn_status tn_expand_set(tn_expand *x, uint32_t output, tn_value value) {
 }
 
 static tn_status fail_with(tn_expand *x, tn_status status, const char *prefix, const char *format, va_list args) {
+    if (x->graph->stuck && (x->graph->error.status == TN_ERR_MEMORY || x->graph->error.status == TN_ERR_LIMIT)) {
+        tn_error_restore(&x->graph->error); /* why a dimension is null */
+        tn_fail_at_node(x->graph, x->node);
+        return tn_error_status();
+    }
     char text[800];
     vsnprintf(text, sizeof text, format, args);
     tn_fail(status, "%s%s: %s", prefix, x->row->name, text);
@@ -288,6 +293,8 @@ tn_status tn_expand_body(tn_expand *x, uint32_t region, uint32_t n_args, const t
     if (status == TN_OK)
         status = tn_expander_region(x->driver, own);
     x->driver->depth--;
+    if (status == TN_ERR_MEMORY || status == TN_ERR_LIMIT)
+        tn_graph_stick(g); /* the error that callers find, not that of the body that ends early */
     tn_graph_set_insertion(g, at);
     if (status == TN_OK)
         status = tn_region_splice(g, own, 0, NULL, n_results, results);

@@ -159,7 +159,7 @@ typedef struct contract_run {
     bool floats;
     tn_contract_compute *compute;
     const void *ctx;
-    atomic_int failed;
+    atomic_int failed; /* tn_status */
 } contract_run;
 
 static void run_piece(void *ctx, int64_t piece) {
@@ -169,7 +169,7 @@ static void run_piece(void *ctx, int64_t piece) {
     int64_t begin = piece * each + (piece < more ? piece : more), end = begin + each + (piece < more);
     tn_block block;
     if (!tn_block_init(&block, r->heap, r->floats, s->row_block)) {
-        atomic_store(&r->failed, 1);
+        atomic_store(&r->failed, tn_error_status());
         return;
     }
     for (; begin < end; begin++) {
@@ -185,7 +185,7 @@ tn_status tn_contract_run(tn_eval *e, const tn_contract_split *split, bool float
                           const void *ctx) {
     contract_run run = {.split = split, .heap = e->heap, .floats = floats, .compute = compute, .ctx = ctx};
     tn_pool_run(e->pool, split->pieces, run_piece, &run);
-    if (atomic_load(&run.failed))
-        return tn_eval_fail(e, TN_ERR_MEMORY, "no memory for the blocks of a contraction");
+    if (atomic_load(&run.failed)) /* on some thread */
+        return tn_eval_fail(e, (tn_status)atomic_load(&run.failed), "no memory for the blocks of a contraction");
     return TN_OK;
 }

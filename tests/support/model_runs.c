@@ -45,7 +45,7 @@ char **shared_models(const char *folder) {
     if (!(kept = calloc(count + 1, sizeof *kept)))
         abort();
     for (size_t i = 0; i < count; i++) {
-        char model[4096];
+        char model[8192];
         snprintf(model, sizeof model, "%s/%s/model.onnx", path, names[i]);
         if (tn_path_kind_of(model) == TN_PATH_FILE)
             kept[n++] = strdup(names[i]);
