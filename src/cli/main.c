@@ -28,7 +28,7 @@ const tn_cli_command tn_cli_commands[] = {
       "tenon info model.onnx --json", "the same for programs",
       "tenon info model.onnx --ops used.txt", "write the list of operators used"},
      "Exit status 0 only if the model will load.",
-     NULL, 
+     tn_cli_info,
      1,
      1},
     {"test",
