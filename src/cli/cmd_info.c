@@ -9,6 +9,8 @@
 #include "cli/print.h"
 #include "onnx/model.h"
 
+#define FINDINGS_SHOWN 10
+
 /* Something that was found; texts of the graph, or parts of `error`. */
 typedef struct finding {
     const char *severity; /* "error", "warning" */
@@ -76,6 +78,17 @@ static tn_status inspect(inspection *f) {
     return TN_OK;
 }
 
+/* The type of an output: as read, or as the passes inferred it; *graph: whose type it is. Null: unknown. */
+static tn_type output_type(const inspection *f, uint32_t i, const tn_graph **graph) {
+    *graph = f->graph;
+    tn_type type = tn_value_type(f->graph, tn_graph_output(f->graph, i));
+    const tn_graph *after = type.id || !f->session ? NULL : tn_session_graph(f->session);
+    if (!after || i >= tn_graph_output_count(after))
+        return type;
+    *graph = after;
+    return tn_value_type(after, tn_graph_output(after, i));
+}
+
 /* ---- text ---- */
 
 static void put_bytes(tn_text *out, uint64_t bytes) {
@@ -93,6 +106,10 @@ static void put_findings(const inspection *f, tn_text *out) {
     bool color = tn_cli_color(1);
     for (uint32_t i = 0; i < f->findings.len; i++) {
         const finding *x = &f->findings.data[i];
+        if (i == FINDINGS_SHOWN && f->findings.len > FINDINGS_SHOWN + 1 && !f->options->verbose) {
+            tn_text_printf(out, "and %" PRIu32 " more (--verbose shows them)\n", f->findings.len - i);
+            break;
+        }
         bool error = strcmp(x->severity, "error") == 0;
         tn_text_printf(out, "%s%s%s: ", color ? error ? "\033[1;31m" : "\033[1;33m" : "", x->severity, color ? "\033[0m" : "");
         tn_text_bytes(out, x->text, x->length);
@@ -141,7 +158,9 @@ static void put_values(const inspection *f, tn_text *out) {
     for (uint32_t i = 0; i < tn_model_output_count(f->model); i++) {
         tn_text_add(out, "  ");
         tn_cli_name(out, tn_model_output_name(f->model, i));
-        tn_text_printf(out, "  %s\n", tn_model_describe_output(f->model, i, text, sizeof text));
+        const tn_graph *g;
+        tn_type type = output_type(f, i, &g);
+        tn_text_printf(out, "  %s\n", tn_type_describe(g, type, text, sizeof text));
     }
 }
 
@@ -238,9 +257,9 @@ static void put_json_values(const inspection *f, tn_text *out) {
         for (uint32_t i = 0; i < n; i++) {
             tn_text_add(out, i ? ",\n  {" : "\n  {");
             put_string(out, "name", outputs ? tn_model_output_name(f->model, i) : tn_model_input_name(f->model, i));
-            put_json_type(f->graph,
-                          outputs ? tn_value_type(f->graph, tn_graph_output(f->graph, i)) : tn_model_input_type(f->model, i),
-                          out);
+            const tn_graph *g = f->graph;
+            tn_type type = outputs ? output_type(f, i, &g) : tn_model_input_type(f->model, i);
+            put_json_type(g, type, out);
             if (!outputs)
                 tn_text_printf(out, ", \"has_default\": %s", tn_model_input_has_default(f->model, i) ? "true" : "false");
             tn_text_add(out, "}");

@@ -141,7 +141,10 @@ static tn_status finish(testing *t, worker *w) {
     if (w->late || WIFSIGNALED(state) || w->answer.len < sizeof v->result)
         v->result = (tn_test_result){.outcome = TN_TEST_FAILED, .ms = 1e3 * (tn_clock() - w->start)};
     bool failed = why.failed || w->answer.failed;
-    v->why = why.data;
+    if (why.len)
+        v->why = why.data;
+    else
+        tn_text_free(&why);
     v->done = true;
     t->done++;
     tn_text_free(&w->answer);

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# tenon info: what it shows, and that its exit status says whether the model loads.
+. "$TENON_SOURCE/tests/cli/common.sh"
+digits=$TENON_SOURCE/examples/data/mnist-cnn.onnx
+
+expect 0 info "$digits"
+says "$out" "producer: CNTK" "ai.onnx 8" "Input3  f32[1, 1, 28, 28]" "(has a default)" "parameters: 5998 in 8 tensors" \
+    "nodes: 12" "3 Add" "2 Conv" "it will load" "f32[1, 10]"
+expect 0 info "$digits" --json
+valid_json "$out"
+says "$out" '"loads": true' '"nodes": 12' '"shape": [1, 1, 28, 28]'
+expect 0 info "$digits" --quiet
+[ ! -s "$out" ] || fail "--quiet prints"
+expect 0 info "$digits" --ops "$work/ops"
+[ "$(sort "$work/ops" | tr '\n' ' ')" = "ai.onnx;8;Add ai.onnx;8;Conv ai.onnx;8;MatMul ai.onnx;8;MaxPool ai.onnx;8;Relu ai.onnx;8;Reshape " ] ||
+    fail "--ops: $(cat "$work/ops")"
+expect 6 info "$digits" --ops /proc/none
+expect 0 info "$work/pair.txt" --json
+valid_json "$out"
+says "$out" '"shape": ["N", 2]'
+
+# an operator that nobody knows, by an edit of the same length
+sed 's/MaxPool/MaxPoll/g' "$digits" >"$work/unknown.onnx"
+expect 4 info "$work/unknown.onnx"
+says "$out" "it will not load" "not supported:" "MaxPoll" "Pooling160" "error:"
+says "$err" "MaxPoll"
+expect 4 info "$work/unknown.onnx" --json
+valid_json "$out"
+says "$out" '"loads": false' '"severity": "error"'
+expect 4 run "$work/unknown.onnx" --fill ones
+
+head -c 3000 "$digits" >"$work/cut.onnx"
+expect 3 info "$work/cut.onnx" --json
+valid_json "$out"
+says "$out" '"loads": false'
+finish
