@@ -30,6 +30,7 @@ extern const tn_op_family tn_family_random;
 extern const tn_op_family tn_family_reduce;
 extern const tn_op_family tn_family_window;
 extern const tn_op_family tn_family_contract;
+extern const tn_op_family tn_family_sequence;
 extern const tn_op_family tn_family_control;
 extern const tn_op_family tn_family_debug;
 extern const tn_op_family tn_family_composite;
