@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # An exit code and a message for every class of error.
-. "$TENON_SOURCE/tests/cli/common.sh"
+. "${TENON_SOURCE:?}/tests/cli/common.sh" || exit 1
 pair=$work/pair.txt
 digits=$TENON_SOURCE/examples/data/mnist-cnn.onnx
 

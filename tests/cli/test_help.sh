@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Help, version, suggestions, the syntax of options.
-. "$TENON_SOURCE/tests/cli/common.sh"
+. "${TENON_SOURCE:?}/tests/cli/common.sh" || exit 1
 
 expect 0 --help
 says "$out" "Examples:" "Subcommands:" "Exit status:" "  run " "  info " "  test "

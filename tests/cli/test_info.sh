@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tenon info: what it shows, and that its exit status says whether the model loads.
-. "$TENON_SOURCE/tests/cli/common.sh"
+. "${TENON_SOURCE:?}/tests/cli/common.sh" || exit 1
 digits=$TENON_SOURCE/examples/data/mnist-cnn.onnx
 
 expect 0 info "$digits"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tenon run: every kind of input and output.
-. "$TENON_SOURCE/tests/cli/common.sh"
+. "${TENON_SOURCE:?}/tests/cli/common.sh" || exit 1
 pair=$work/pair.txt
 same 'f32[2, 3]' >"$work/f32.txt"
 same 'f32[N, 2]' >"$work/f32n.txt"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tenon test: finds folders, judges, survives what fails.
-. "$TENON_SOURCE/tests/cli/common.sh"
+. "${TENON_SOURCE:?}/tests/cli/common.sh" || exit 1
 
 # pb FILE TYPE VALUE: a data file
 pb() {
