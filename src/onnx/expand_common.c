@@ -117,6 +117,23 @@ tn_value tn_expand_slice(tn_expand *x, tn_value value, int axis, tn_dim start, t
     return tn_slice(x->graph, value, starts, sizes, steps);
 }
 
+tn_status tn_expand_many(tn_expand *x, const char *op, uint32_t inputs, const tn_value *in, uint32_t attr_count,
+                         const tn_attr *attrs, uint32_t outputs, tn_value *out) {
+    tn_graph *g = x->graph;
+    const tn_op *row = tn_op_find(g->ops, op, strlen(op));
+    if (!row)
+        return tn_fail(TN_ERR_INTERNAL, "there is no row '%s'", op);
+    tn_node node = tn_graph_add_node(g, &(tn_node_desc){.op = row,
+                                                        .input_count = inputs,
+                                                        .inputs = in,
+                                                        .output_count = outputs,
+                                                        .attr_count = attr_count,
+                                                        .attrs = attrs});
+    for (uint32_t i = 0; i < outputs; i++)
+        out[i] = node.id ? tn_node_output(g, node, i) : (tn_value){0};
+    return node.id ? TN_OK : tn_graph_check(g);
+}
+
 tn_value tn_expand_wrap_index(tn_expand *x, tn_value index, tn_dim size, tn_value *inside) {
     tn_graph *g = x->graph;
     tn_value zero = tn_scalar(g, TN_I64, 0), n = tn_expand_size_value(x, size, TN_I64);

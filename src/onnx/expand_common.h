@@ -75,6 +75,10 @@ tn_status tn_expand_known_ints(tn_expand *x, uint32_t input, const char *reason,
 /* Axes from an input or, when that is absent, all of `rank`; made non-negative, none twice. */
 tn_status tn_expand_axes_input(tn_expand *x, uint32_t input, int rank, int axes[TN_MAX_RANK], int *count);
 
+/* A node of a row with several outputs, by name. TN_OK, or the graph's error. */
+tn_status tn_expand_many(tn_expand *x, const char *op, uint32_t inputs, const tn_value *in, uint32_t attr_count,
+                         const tn_attr *attrs, uint32_t outputs, tn_value *out);
+
 /* Indices (any integer dtype) along an axis of `size` as i64, negative ones counted from the end. *inside, bool, is and-ed
    with whether each is in range; null at first. */
 tn_value tn_expand_wrap_index(tn_expand *x, tn_value index, tn_dim size, tn_value *inside);

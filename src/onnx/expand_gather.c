@@ -1,5 +1,5 @@
-/* Operators that read by index tensors: Gather, GatherElements, GatherND, ReverseSequence, OneHot. Those with more than one index
-   for an element compute its position in the flattened data; an index out of range is an error when it runs. */
+/* Operators that read by index tensors: Gather, GatherElements, GatherND, ReverseSequence, OneHot. An index out of range is an error
+   when it runs. */
 #include <inttypes.h>
 
 #include "onnx/expand_common.h"
@@ -10,11 +10,6 @@ static tn_status expand_gather(tn_expand *x) {
     return tn_expand_set(x, 0, tn_gather(x->graph, tn_expand_input(x, 0), tn_expand_input(x, 1), axis));
 }
 
-/* The distance in elements between neighbours along `axis` of dims. */
-static tn_value stride(tn_expand *x, int rank, const tn_dim *dims, int axis) {
-    return tn_expand_size_value(x, tn_size_product(x, rank - axis - 1, dims + axis + 1), TN_I64);
-}
-
 /* The position along `axis` in a tensor of `dims`. */
 static tn_value along(tn_expand *x, int rank, const tn_dim *dims, int axis) {
     return tn_iota(x->graph, TN_I64, rank, dims, axis);
@@ -22,31 +17,13 @@ static tn_value along(tn_expand *x, int rank, const tn_dim *dims, int axis) {
 
 /* out[i][j][k] = data[i][index[i][j][k]][k] for axis 1. */
 static tn_status expand_gather_elements(tn_expand *x) {
-    tn_graph *g = x->graph;
     int rank = tn_expand_rank(x, 0), axis;
     TN_RULE(x, rank >= 1 && tn_expand_rank(x, 1) == rank,
             "data of rank %d and indices of rank %d: they must have the same, at least 1", rank, tn_expand_rank(x, 1));
     TN_TRY(tn_expand_axis(x, tn_expand_int(x, "axis"), rank, &axis));
-    const tn_dim *dims = tn_expand_dims_copy(x, 0), *want = tn_expand_dims_copy(x, 1);
-    if (!dims || !want)
-        return tn_error_status();
-    tn_value inside = {0}, at = tn_expand_wrap_index(x, tn_expand_input(x, 1), dims[axis], &inside);
-    at = tn_mul(g, at, stride(x, rank, dims, axis));
-    for (int i = 0; i < rank; i++) {
-        if (i == axis || tn_size_is(x, want[i], 1))
-            continue;
-        int64_t a, b;
-        if (tn_dim_is_const(g, want[i], &a) && tn_dim_is_const(g, dims[i], &b))
-            TN_RULE(x, a <= b, "the indices have %" PRId64 " entries along axis %d, the data only %" PRId64, a, i, b);
-        tn_value here = along(x, rank, want, i);
-        if (!tn_dim_at_most(g, want[i], dims[i]))
-            inside = tn_and(g, inside, tn_less(g, here, tn_expand_size_value(x, dims[i], TN_I64)));
-        at = tn_add(g, at, tn_mul(g, here, stride(x, rank, dims, i)));
-    }
-    tn_dim all = tn_size_product(x, rank, dims);
-    TN_SIZED(x, all);
-    return tn_expand_set(x, 0,
-                         tn_expand_gather_inside(x, tn_reshape_dims(g, tn_expand_input(x, 0), 1, &all), at, inside));
+    tn_value in[2] = {tn_expand_input(x, 0), tn_expand_input(x, 1)};
+    const tn_attr attrs[] = {TN_A_INT("axis", axis)};
+    return tn_expand_set(x, 0, tn_graph_add(x->graph, "gather_elements", 2, in, 1, attrs));
 }
 
 /* The last axis of the indices holds a position in the axes that follow the `batch_dims` first ones, which both share. */
@@ -61,34 +38,9 @@ static tn_status expand_gather_nd(tn_expand *x) {
         return tn_expand_later(x, "needs the size of the last axis of the indices");
     TN_RULE(x, k >= 1 && k <= rank - batch,
             "the last axis of the indices has %" PRId64 " entries: 1 to %d are possible", k, rank - (int)batch);
-    const tn_dim *dims = tn_expand_dims_copy(x, 0), *want = tn_expand_dims_copy(x, 1);
-    if (!dims || !want)
-        return tn_error_status();
-    int lead = (int)(batch + k), outer = count - 1;
-    tn_value at = {0}, inside = {0}, indices = tn_expand_input(x, 1);
-    for (int t = 0; t < (int)k; t++) {
-        tn_value index = tn_slice_axis(g, indices, count - 1, t, 1);
-        index = tn_expand_wrap_index(x, tn_reshape_dims(g, index, outer, want), dims[batch + t], &inside);
-        index = tn_mul(g, index, stride(x, lead, dims, (int)batch + t));
-        at = t ? tn_add(g, at, index) : index;
-    }
-    for (int b = 0; b < (int)batch; b++) {
-        TN_RULE(x, !tn_dim_never_equal(g, dims[b], want[b]),
-                "axis %d is one of 'batch_dims', but data and indices differ in it", b);
-        tn_value here = along(x, outer, want, b);
-        if (!tn_dim_equal(g, dims[b], want[b]))
-            inside =
-                tn_and(g, inside,
-                       tn_equal(g, tn_expand_size_value(x, want[b], TN_I64), tn_expand_size_value(x, dims[b], TN_I64)));
-        at = tn_add(g, at, tn_mul(g, here, stride(x, lead, dims, b)));
-    }
-    tn_dim flat[TN_MAX_RANK];
-    flat[0] = tn_size_product(x, lead, dims);
-    TN_SIZED(x, flat[0]);
-    for (int i = lead; i < rank; i++)
-        flat[1 + i - lead] = dims[i];
-    tn_value data = tn_reshape_dims(g, tn_expand_input(x, 0), 1 + rank - lead, flat);
-    return tn_expand_set(x, 0, tn_expand_gather_inside(x, data, at, inside));
+    tn_value in[2] = {tn_expand_input(x, 0), tn_expand_input(x, 1)};
+    const tn_attr attrs[] = {TN_A_INT("batch_dims", batch)};
+    return tn_expand_set(x, 0, tn_graph_add(g, "gather_nd", 2, in, 1, attrs));
 }
 
 /* The first sequence_lens[b] steps of each batch entry b in reverse, the others as they are. */

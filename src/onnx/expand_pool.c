@@ -4,10 +4,10 @@
 
 #include "onnx/expand_common.h"
 
-/* A window reduction of v [N, C, spatial...]. */
-static tn_value windowed(tn_expand *x, const char *kind, tn_value v, const tn_windows *w) {
-    int64_t window[TN_MAX_RANK] = {1, 1}, stride[TN_MAX_RANK] = {1, 1}, dilation[TN_MAX_RANK] = {1, 1};
-    tn_dim lo[TN_MAX_RANK], hi[TN_MAX_RANK];
+/* Windows over all axes of [N, C, spatial...]. The rank. */
+static int spread(tn_expand *x, const tn_windows *w, int64_t *window, int64_t *stride, int64_t *dilation, tn_dim *lo,
+                  tn_dim *hi) {
+    window[0] = window[1] = stride[0] = stride[1] = dilation[0] = dilation[1] = 1;
     lo[0] = lo[1] = hi[0] = hi[1] = tn_size(x, 0);
     for (int i = 0; i < w->spatial; i++) {
         window[2 + i] = w->kernel[i];
@@ -16,87 +16,31 @@ static tn_value windowed(tn_expand *x, const char *kind, tn_value v, const tn_wi
         lo[2 + i] = w->lo[i];
         hi[2 + i] = tn_dim_add(x->graph, w->hi[i], w->more[i]);
     }
+    return w->spatial + 2;
+}
+
+/* A window reduction of v [N, C, spatial...]. */
+static tn_value windowed(tn_expand *x, const char *kind, tn_value v, const tn_windows *w) {
+    int64_t window[TN_MAX_RANK], stride[TN_MAX_RANK], dilation[TN_MAX_RANK];
+    tn_dim lo[TN_MAX_RANK], hi[TN_MAX_RANK];
+    (void)spread(x, w, window, stride, dilation, lo, hi);
     return tn_window(x->graph, kind, v, window, stride, dilation, lo, hi);
 }
 
 /* --- maximum ------------------------------------------------------------------------------------------------------------------------ */
 
-/* Position of each input element in its plane, as [1, 1, spatial...]; `columns`: the first spatial axis runs fastest. */
-static tn_value plane_index(tn_expand *x, const tn_windows *w, bool columns) {
-    tn_graph *g = x->graph;
-    tn_dim dims[TN_MAX_RANK];
-    int rank = w->spatial + 2;
-    tn_value at = {0};
-    dims[0] = dims[1] = tn_size(x, 1);
-    for (int i = 0; i < w->spatial; i++)
-        dims[2 + i] = w->in[i];
-    for (int i = 0; i < w->spatial; i++) {
-        tn_dim step = columns ? tn_size_product(x, i, w->in) : tn_size_product(x, w->spatial - i - 1, w->in + i + 1);
-        tn_value part = tn_mul(g, tn_iota(g, TN_I64, rank, dims, 2 + i), tn_expand_size_value(x, step, TN_I64));
-        at = i ? tn_add(g, at, part) : part;
-    }
-    return at;
-}
-
-/* Where in the flattened input the maximum stands: the windows' elements one after the other, the first of the largest wins. */
-static tn_status max_indices(tn_expand *x, const tn_windows *w, tn_value y, tn_value *out) {
-    tn_graph *g = x->graph;
-    int rank = w->spatial + 2;
-    int64_t cells = 1;
-    for (int i = 0; i < w->spatial; i++) {
-        if (w->kernel[i] > 4096 || (cells *= w->kernel[i]) > 4096)
-            return tn_expand_unsupported(x, "the indices of a maximum over windows of more than 4096 elements");
-    }
-    tn_dim lo[TN_MAX_RANK], hi[TN_MAX_RANK], start[TN_MAX_RANK], size[2][TN_MAX_RANK];
-    int64_t step[TN_MAX_RANK] = {1, 1};
-    const tn_dim *dims = tn_expand_value_dims(x, y);
-    if (!dims)
-        return tn_error_status();
-    lo[0] = lo[1] = hi[0] = hi[1] = tn_size(x, 0);
-    for (int i = 0; i < w->spatial; i++) {
-        lo[2 + i] = w->lo[i];
-        hi[2 + i] = tn_dim_add(g, w->hi[i], w->more[i]);
-        step[2 + i] = w->stride[i];
-    }
-    for (int i = 0; i < rank; i++) {
-        size[0][i] = dims[i];
-        size[1][i] = i < 2 ? tn_size(x, 1) : dims[i];
-        start[i] = tn_size(x, 0);
-    }
-    bool real = tn_is_float(tn_expand_dtype(x, 0));
-    tn_value none = tn_scalar(g, TN_I64, -1), zero = tn_scalar(g, TN_I64, 0);
-    tn_value values = tn_pad(g, tn_expand_input(x, 0), (tn_value){0}, lo, hi, "constant");
-    tn_value places = tn_pad(g, plane_index(x, w, tn_expand_int(x, "storage_order") != 0), none, lo, hi, "constant");
-    tn_value best = {0}, at = {0};
-    int64_t cell[TN_MAX_RANK] = {0};
-    for (int64_t k = 0; k < cells; k++) {
-        for (int i = 0; i < w->spatial; i++)
-            start[2 + i] = tn_size(x, cell[i] * w->dilation[i]);
-        tn_value v = tn_slice(g, values, start, size[0], step), place = tn_slice(g, places, start, size[1], step);
-        if (k == 0) {
-            best = v;
-            at = tn_broadcast(g, place, rank, dims);
-        } else {
-            tn_value better = tn_greater(g, v, best);
-            if (real)
-                better = tn_or(g, better, tn_and(g, tn_is_nan(g, v), tn_not(g, tn_is_nan(g, best))));
-            better = tn_or(g, better, tn_less(g, at, zero));
-            better = tn_and(g, better, tn_greater_equal(g, place, zero));
-            best = tn_select(g, better, v, best);
-            at = tn_select(g, better, place, at);
-        }
-        for (int i = w->spatial - 1; i >= 0 && ++cell[i] == w->kernel[i]; i--)
-            cell[i] = 0;
-    }
-    tn_dim images[TN_MAX_RANK];
-    for (int i = 0; i < rank; i++)
-        images[i] = i < 2 ? dims[i] : tn_size(x, 1);
-    tn_value channels = tn_expand_size_value(x, dims[1], TN_I64);
-    tn_value image =
-        tn_add(g, tn_mul(g, tn_iota(g, TN_I64, rank, images, 0), channels), tn_iota(g, TN_I64, rank, images, 1));
-    tn_value plane = tn_expand_size_value(x, tn_size_product(x, w->spatial, w->in), TN_I64);
-    *out = tn_add(g, at, tn_mul(g, image, plane));
-    return TN_OK;
+/* Where in the flattened input the maximum of each window stands; storage_order 1: the first spatial axis runs fastest. */
+static tn_value max_indices(tn_expand *x, const tn_windows *w) {
+    int64_t window[TN_MAX_RANK], stride[TN_MAX_RANK], dilation[TN_MAX_RANK];
+    tn_dim lo[TN_MAX_RANK], hi[TN_MAX_RANK];
+    int rank = spread(x, w, window, stride, dilation, lo, hi);
+    bool columns = tn_expand_int(x, "storage_order") != 0;
+    const tn_attr attrs[] = {
+        TN_A_INTS("window", rank, window), TN_A_INTS("stride", rank, stride), TN_A_INTS("dilation", rank, dilation),
+        TN_A_DIMS("lo", rank, lo), TN_A_DIMS("hi", rank, hi),
+        TN_A_STRING("order", columns ? "column" : "row", columns ? 6 : 3)};
+    tn_value in = tn_expand_input(x, 0);
+    return tn_graph_add(x->graph, "window_arg_max", 1, &in, 6, attrs);
 }
 
 static tn_status expand_max_pool(tn_expand *x) {
@@ -104,11 +48,8 @@ static tn_status expand_max_pool(tn_expand *x) {
     TN_TRY(tn_expand_windows(x, &w, NULL, true, tn_expand_int(x, "ceil_mode") != 0));
     tn_value y = windowed(x, "max", tn_expand_input(x, 0), &w);
     TN_BUILT(x, y);
-    if (tn_expand_wants(x, 1)) {
-        tn_value indices;
-        TN_TRY(max_indices(x, &w, y, &indices));
-        TN_TRY(tn_expand_set(x, 1, indices));
-    }
+    if (tn_expand_wants(x, 1))
+        TN_TRY(tn_expand_set(x, 1, max_indices(x, &w)));
     return tn_expand_set(x, 0, y);
 }
 

@@ -1,55 +1,7 @@
-/* Operators that carry something along an axis: CumSum, CumProd, Det, LinearAttention, CausalConvWithState, TensorScatter. */
+/* Operators that carry something along an axis: Det, LinearAttention, CausalConvWithState, TensorScatter. */
 #include <inttypes.h>
 
 #include "onnx/expand_common.h"
-
-/* --- running sums and products ------------------------------------------------------------------------------------------------------ */
-
-typedef struct running {
-    bool product, exclusive;
-} running;
-
-static void run_on(void *ctx, tn_graph *g, const tn_value *args, tn_value *results) {
-    const running *r = ctx;
-    results[0] = r->product ? tn_mul(g, args[0], args[1]) : tn_add(g, args[0], args[1]);
-    results[1] = r->exclusive ? args[0] : results[0];
-}
-
-static tn_status cumulate(tn_expand *x, bool product) {
-    tn_graph *g = x->graph;
-    int64_t given;
-    int axis, rank = tn_expand_rank(x, 0), perm[TN_MAX_RANK], back[TN_MAX_RANK];
-    tn_dtype dtype = tn_expand_dtype(x, 0), wide = tn_wide(dtype);
-    running r = {.product = product, .exclusive = tn_expand_int(x, "exclusive") != 0};
-    bool reverse = tn_expand_int(x, "reverse") != 0;
-    TN_RULE(x, tn_is_float(dtype) || tn_is_int(dtype), "sums of %s", tn_dtype_name(dtype));
-    TN_RULE(x, rank >= 1, "the input is a scalar");
-    if (tn_expand_contents_i64(x, 1, &given, 1) != 1)
-        return tn_expand_later(x, "needs the axis");
-    TN_TRY(tn_expand_axis(x, given, rank, &axis));
-    for (int i = 0; i < rank; i++)
-        perm[i] = i == 0 ? axis : i <= axis ? i - 1 : i;
-    for (int i = 0; i < rank; i++)
-        back[perm[i]] = i;
-    tn_value v = tn_transpose(g, tn_cast(g, tn_expand_input(x, 0), wide), perm), init, out[2];
-    tn_dim *dims = tn_expand_value_dims(x, v);
-    if (!dims)
-        return tn_expand_set(x, 0, v);
-    tn_dim last = tn_dim_sub(g, dims[0], tn_size(x, 1));
-    if (reverse)
-        v = tn_expand_slice(x, v, 0, last, dims[0], -1);
-    init = tn_expand_full(x, wide, product ? 1 : 0, rank - 1, dims + 1);
-    TN_TRY(tn_scan(g, 1, &init, 1, &v, run_on, &r, 1, out));
-    v = reverse ? tn_expand_slice(x, out[1], 0, last, dims[0], -1) : out[1];
-    return tn_expand_set(x, 0, tn_cast(g, tn_transpose(g, v, back), dtype));
-}
-
-static tn_status expand_cum_sum(tn_expand *x) {
-    return cumulate(x, false);
-}
-static tn_status expand_cum_prod(tn_expand *x) {
-    return cumulate(x, true);
-}
 
 /* --- determinant: Gaussian elimination, the largest element of the column as pivot --------------------------------------------------- */
 
@@ -297,7 +249,6 @@ static tn_status expand_tensor_scatter(tn_expand *x) {
 
 /* --- rows ---------------------------------------------------------------------------------------------------------------------------------- */
 
-static const tn_attr_spec cum_attrs[] = {TN_SPEC_INT("exclusive", 0), TN_SPEC_INT("reverse", 0), {0}};
 static const tn_attr_spec linear_attrs[] = {
     TN_SPEC_INT("chunk_size", 64),
     TN_SPEC_NEEDED("kv_num_heads", TN_ATTR_INT),
@@ -310,9 +261,6 @@ static const tn_attr_spec scatter_attrs[] = {
     TN_SPEC_INT("axis", -2), TN_SPEC_STRING("mode", "linear", "linear|circular"), {0}};
 
 static const tn_onnx_op rows[] = {
-    TN_ONNX("CumSum", .since = 11, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = cum_attrs, .expand = expand_cum_sum),
-    TN_ONNX("CumProd", .since = 26, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = cum_attrs,
-            .expand = expand_cum_prod),
     TN_ONNX("Det", .since = 11, .inputs = {1, 1}, .outputs = {1, 1}, .expand = expand_det),
     TN_ONNX("LinearAttention", .since = 27, .inputs = {3, 6}, .outputs = {1, 2}, .attrs = linear_attrs,
             .expand = expand_linear_attention),

@@ -118,6 +118,8 @@ extern const tn_onnx_family tn_onnx_family_sample;
 extern const tn_onnx_family tn_onnx_family_region;
 extern const tn_onnx_family tn_onnx_family_signal;
 extern const tn_onnx_family tn_onnx_family_state;
+extern const tn_onnx_family tn_onnx_family_order;
+extern const tn_onnx_family tn_onnx_family_random;
 
 /* The row of an operator in an operator set, or NULL. `domain` "" or "ai.onnx" is the default one. */
 const tn_onnx_op *tn_onnx_find(const char *domain, const char *name, int version);

@@ -24,6 +24,8 @@ static const tn_onnx_family *const families[] = {
     &tn_onnx_family_region,
     &tn_onnx_family_signal,
     &tn_onnx_family_state,
+    &tn_onnx_family_order,
+    &tn_onnx_family_random,
     NULL,
 };
 
@@ -91,6 +93,8 @@ static void build_index(void) {
             onnx_index.slots[s] = row;
             if (first)
                 onnx_index.ops[names++] = &row->op;
+            if (first && row->host && names < INDEX_ROWS)
+                onnx_index.ops[names++] = row->host;
         }
     onnx_index.table = (tn_op_table){.rows = onnx_index.ops, .count = names};
 }

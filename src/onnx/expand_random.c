@@ -1,0 +1,154 @@
+/* Random numbers: RandomUniform, RandomNormal, their -Like forms, Bernoulli, Multinomial. They come from the counting generator of
+   the primitives. Without a seed each node has one of its own, the same in every run: runs can be repeated. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "onnx/expand_common.h"
+
+/* A seed of the node's own: from its name and number. */
+static int64_t own_seed(const tn_expand *x) {
+    uint64_t h = 14695981039346656037u ^ x->node.id;
+    for (const char *name = tn_node_name(x->graph, x->node); *name; name++)
+        h = (h ^ (uint8_t)*name) * 1099511628211u;
+    return (int64_t)(h >> 2);
+}
+
+/* f16 and bf16 are drawn in f32 and rounded. */
+static tn_value draw(tn_expand *x, const char *op, tn_dtype dtype, int rank, const tn_dim *dims) {
+    union {
+        float f;
+        uint32_t bits;
+    } seed = {.f = (float)tn_expand_float(x, "seed")};
+    int64_t number = tn_expand_has_attr(x, "seed") ? (int64_t)seed.bits : own_seed(x);
+    const tn_attr attrs[] = {TN_A_DIMS("shape", rank, dims), TN_A_DTYPE("dtype", dtype), TN_A_INT("seed", number)};
+    return tn_graph_add(x->graph, op, 0, NULL, 3, attrs);
+}
+
+/* The attribute "dtype", or what is the rule without it. */
+static tn_status read_dtype(tn_expand *x, tn_dtype absent, bool floats, tn_dtype *dtype) {
+    int64_t t = tn_expand_has_attr(x, "dtype") ? tn_expand_int(x, "dtype") : (int64_t)absent;
+    bool known = t > 0 && t < TN_DTYPE_COUNT;
+    TN_RULE(x, known && (tn_is_float((tn_dtype)t) || (!floats && (tn_is_int((tn_dtype)t) || t == TN_BOOL))),
+            "the element type %" PRId64 " is not possible", t);
+    *dtype = (tn_dtype)t;
+    return TN_OK;
+}
+
+static tn_status uniform(tn_expand *x, tn_dtype absent, int rank, const tn_dim *dims) {
+    tn_graph *g = x->graph;
+    tn_dtype dtype;
+    TN_TRY(read_dtype(x, absent, true, &dtype));
+    double low = tn_expand_float(x, "low"), high = tn_expand_float(x, "high");
+    tn_value u = draw(x, "random_uniform", tn_wide(dtype), rank, dims);
+    TN_BUILT(x, u);
+    u = tn_add(g, tn_mul(g, u, tn_scalar_like(g, u, high - low)), tn_scalar_like(g, u, low));
+    return tn_expand_set(x, 0, tn_cast(g, u, dtype));
+}
+
+static tn_status normal(tn_expand *x, tn_dtype absent, int rank, const tn_dim *dims) {
+    tn_graph *g = x->graph;
+    tn_dtype dtype;
+    TN_TRY(read_dtype(x, absent, true, &dtype));
+    tn_value u = draw(x, "random_normal", tn_wide(dtype), rank, dims);
+    TN_BUILT(x, u);
+    u = tn_mul(g, u, tn_scalar_like(g, u, tn_expand_float(x, "scale")));
+    u = tn_add(g, u, tn_scalar_like(g, u, tn_expand_float(x, "mean")));
+    return tn_expand_set(x, 0, tn_cast(g, u, dtype));
+}
+
+static tn_status shape_attr(tn_expand *x, tn_dim dims[TN_MAX_RANK], int *rank) {
+    const int64_t *list;
+    uint32_t n = tn_expand_ints(x, "shape", &list);
+    TN_RULE(x, n <= TN_MAX_RANK, "the shape has %u entries", (unsigned)n);
+    for (uint32_t i = 0; i < n; i++) {
+        TN_RULE(x, list[i] >= 0, "the shape holds %" PRId64, list[i]);
+        dims[i] = tn_size(x, list[i]);
+    }
+    *rank = (int)n;
+    return TN_OK;
+}
+
+static tn_status expand_uniform(tn_expand *x) {
+    tn_dim dims[TN_MAX_RANK];
+    int rank;
+    TN_TRY(shape_attr(x, dims, &rank));
+    return uniform(x, TN_F32, rank, dims);
+}
+static tn_status expand_normal(tn_expand *x) {
+    tn_dim dims[TN_MAX_RANK];
+    int rank;
+    TN_TRY(shape_attr(x, dims, &rank));
+    return normal(x, TN_F32, rank, dims);
+}
+static tn_status expand_uniform_like(tn_expand *x) {
+    const tn_dim *dims = tn_expand_dims_copy(x, 0);
+    return dims ? uniform(x, tn_expand_dtype(x, 0), tn_expand_rank(x, 0), dims) : tn_error_status();
+}
+static tn_status expand_normal_like(tn_expand *x) {
+    const tn_dim *dims = tn_expand_dims_copy(x, 0);
+    return dims ? normal(x, tn_expand_dtype(x, 0), tn_expand_rank(x, 0), dims) : tn_error_status();
+}
+
+/* 1 with the probability that the input gives. */
+static tn_status expand_bernoulli(tn_expand *x) {
+    tn_graph *g = x->graph;
+    tn_dtype dtype, in = tn_expand_dtype(x, 0);
+    const tn_dim *dims = tn_expand_dims_copy(x, 0);
+    if (!dims)
+        return tn_error_status();
+    TN_RULE(x, tn_is_float(in), "the probabilities are %s", tn_dtype_name(in));
+    TN_TRY(read_dtype(x, in, false, &dtype));
+    tn_value u = draw(x, "random_uniform", tn_wide(in), tn_expand_rank(x, 0), dims);
+    tn_value one = tn_less(g, u, tn_cast(g, tn_expand_input(x, 0), tn_wide(in)));
+    return tn_expand_set(x, 0, tn_cast(g, one, dtype));
+}
+
+/* The class of each sample: how many of the running sums of the classes' probabilities a uniform number is past. */
+static tn_status expand_multinomial(tn_expand *x) {
+    tn_graph *g = x->graph;
+    tn_dtype dtype;
+    int64_t samples = tn_expand_int(x, "sample_size");
+    TN_RULE(x, tn_expand_rank(x, 0) == 2, "the input has rank %d, it must be 2", tn_expand_rank(x, 0));
+    TN_RULE(x, tn_is_float(tn_expand_dtype(x, 0)), "the log-probabilities are %s", tn_dtype_name(tn_expand_dtype(x, 0)));
+    TN_RULE(x, samples >= 1, "attribute 'sample_size' is %" PRId64, samples);
+    TN_TRY(read_dtype(x, TN_I32, false, &dtype));
+    TN_RULE(x, dtype == TN_I32 || dtype == TN_I64, "attribute 'dtype' must be i32 or i64");
+    const tn_dim *dims = tn_expand_dims_copy(x, 0);
+    if (!dims)
+        return tn_error_status();
+    static const int last[1] = {2}, middle[1] = {1};
+    tn_dim drawn[3] = {dims[0], tn_size(x, samples), tn_size(x, 1)};
+    const tn_attr along[] = {TN_A_INT("axis", 1)};
+    tn_value p = tn_softmax(g, tn_cast(g, tn_expand_input(x, 0), TN_F64), 1);
+    tn_value sums = tn_expand_dims(g, tn_graph_add(g, "cumsum", 1, &p, 1, along), 1, middle);
+    tn_value u = draw(x, "random_uniform", TN_F64, 3, drawn);
+    tn_value past = tn_cast(g, tn_greater_equal(g, u, sums), TN_I64);
+    tn_value index = tn_reduce_sum(g, past, 1, last, false); /* rounding may leave u past all of them */
+    tn_value top = tn_sub(g, tn_expand_size_value(x, dims[1], TN_I64), tn_scalar(g, TN_I64, 1));
+    return tn_expand_set(x, 0, tn_cast(g, tn_min(g, index, top), dtype));
+}
+
+#define UNIFORM TN_SPEC_FLOAT("low", 0), TN_SPEC_FLOAT("high", 1), TN_SPEC_FLOAT("seed", 0), TN_SPEC_INT("dtype", 1)
+#define NORMAL TN_SPEC_FLOAT("mean", 0), TN_SPEC_FLOAT("scale", 1), TN_SPEC_FLOAT("seed", 0), TN_SPEC_INT("dtype", 1)
+static const tn_attr_spec uniform_attrs[] = {UNIFORM, TN_SPEC_NEEDED("shape", TN_ATTR_INTS), {0}};
+static const tn_attr_spec normal_attrs[] = {NORMAL, TN_SPEC_NEEDED("shape", TN_ATTR_INTS), {0}};
+static const tn_attr_spec uniform_like_attrs[] = {UNIFORM, {0}};
+static const tn_attr_spec normal_like_attrs[] = {NORMAL, {0}};
+static const tn_attr_spec bernoulli_attrs[] = {TN_SPEC_FLOAT("seed", 0), TN_SPEC_INT("dtype", 1), {0}};
+static const tn_attr_spec multi_attrs[] = {
+    TN_SPEC_FLOAT("seed", 0), TN_SPEC_INT("dtype", 6), TN_SPEC_INT("sample_size", 1), {0}};
+
+#define RANDOM(n, name, from, list, build)                                                       \
+    TN_ONNX(name, .since = from, .inputs = {n, n}, .outputs = {1, 1}, .attrs = list, .flags = TN_ONNX_RANDOM, \
+            .expand = expand_##build)
+
+static const tn_onnx_op rows[] = {
+    RANDOM(0, "RandomUniform", 1, uniform_attrs, uniform),
+    RANDOM(0, "RandomNormal", 1, normal_attrs, normal),
+    RANDOM(1, "RandomUniformLike", 1, uniform_like_attrs, uniform_like),
+    RANDOM(1, "RandomNormalLike", 1, normal_like_attrs, normal_like),
+    RANDOM(1, "Bernoulli", 15, bernoulli_attrs, bernoulli),
+    RANDOM(1, "Multinomial", 7, multi_attrs, multinomial),
+};
+
+const tn_onnx_family tn_onnx_family_random = {rows, sizeof rows / sizeof *rows};
