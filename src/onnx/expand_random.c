@@ -10,7 +10,9 @@ static int64_t own_seed(const tn_expand *x) {
     uint64_t h = 14695981039346656037u ^ x->node.id;
     for (const char *name = tn_node_name(x->graph, x->node); *name; name++)
         h = (h ^ (uint8_t)*name) * 1099511628211u;
-    return (int64_t)(h >> 2);
+    h = (h ^ h >> 30) * 0xBF58476D1CE4E5B9u;
+    h = (h ^ h >> 27) * 0x94D049BB133111EBu;
+    return (int64_t)((h ^ h >> 31) >> 1);
 }
 
 /* f16 and bf16 are drawn in f32 and rounded. */
