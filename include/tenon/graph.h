@@ -46,6 +46,10 @@ TN_API tn_status tn_graph_verify(const tn_graph *graph);
 TN_API char *tn_graph_print(const tn_graph *graph);
 TN_API void tn_graph_free_text(const tn_graph *graph, char *text);
 TN_API tn_graph *tn_graph_parse(tn_heap *heap, const char *text, size_t length);
+/* Saves a graph that verifies: the binary form where the path ends in ".tenon", the text form where it ends in ".txt" (else
+   TN_ERR_USAGE). The file appears whole or not at all and replaces what is at `path`; a link there is replaced, not followed.
+   tn_model_load reads both. A file that the graph's constants are mapped from may be saved over. */
+TN_API tn_status tn_graph_save(const tn_graph *graph, const char *path);
 
 /* --- types ---------------------------------------------------------------------------------------------------------- */
 

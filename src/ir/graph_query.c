@@ -239,7 +239,7 @@ static bool set_equal(const void *ctx, uint32_t id)
     return s.count == k->count && memcmp(k->g->origin_list.data + s.first, k->ids, k->count * sizeof *k->ids) == 0;
 }
 
-static uint32_t location_intern(tn_graph *g, const uint32_t *ids, uint32_t count)
+uint32_t tn_location_intern(tn_graph *g, const uint32_t *ids, uint32_t count)
 {
     uint64_t h = tn_hash_bytes(ids, count * sizeof *ids, 1);
     set_key key = {.g = g, .ids = ids, .count = count};
@@ -258,13 +258,8 @@ static uint32_t location_intern(tn_graph *g, const uint32_t *ids, uint32_t count
     return g->location.len - 1;
 }
 
-uint32_t tn_location_make(tn_graph *g, const char *what, const char *name, const char *file, uint32_t line)
+uint32_t tn_origin_intern(tn_graph *g, tn_origin o)
 {
-    tn_origin o = {add_name(g, what), add_name(g, name), add_name(g, file), line};
-    if (o.what == UINT32_MAX || o.name == UINT32_MAX || o.file == UINT32_MAX) {
-        tn_graph_stick(g);
-        return 0;
-    }
     uint64_t h = tn_hash_mix(tn_hash_mix(o.what, o.name), tn_hash_mix(o.file, o.line));
     set_key key = {.g = g, .origin = o};
     uint32_t id = tn_idset_find(&g->origin_set, h, origin_equal, &key);
@@ -275,7 +270,18 @@ uint32_t tn_location_make(tn_graph *g, const char *what, const char *name, const
         }
         id = g->origin.len - 1;
     }
-    return location_intern(g, &id, 1);
+    return id;
+}
+
+uint32_t tn_location_make(tn_graph *g, const char *what, const char *name, const char *file, uint32_t line)
+{
+    tn_origin o = {add_name(g, what), add_name(g, name), add_name(g, file), line};
+    if (o.what == UINT32_MAX || o.name == UINT32_MAX || o.file == UINT32_MAX) {
+        tn_graph_stick(g);
+        return 0;
+    }
+    uint32_t id = tn_origin_intern(g, o);
+    return id ? tn_location_intern(g, &id, 1) : 0;
 }
 
 uint32_t tn_location_union(tn_graph *g, uint32_t a, uint32_t b)
@@ -296,7 +302,7 @@ uint32_t tn_location_union(tn_graph *g, uint32_t a, uint32_t b)
                 ids[n++] = o;
         }
     }
-    uint32_t id = location_intern(g, ids, n);
+    uint32_t id = tn_location_intern(g, ids, n);
     return id ? id : a;
 }
 

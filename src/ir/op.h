@@ -195,6 +195,7 @@ struct tn_op {
     tn_status (*shard)(struct tn_sharding *c);
     const char *no_gradient;
     const void *extra; /* of the table the row comes from (onnx/: the operator's versions) */
+    uint16_t version; /* of its meaning, in saved graphs (docs/binary.md); 0 is 1, the first */
 };
 
 /* A set of rows found by name; sets chain (custom rows, then onnx, then primitives). Immutable once used by a graph. */

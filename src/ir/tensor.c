@@ -175,7 +175,8 @@ tn_tensor *tn_tensor_mapped(tn_heap *heap, tn_dtype dtype, int rank, const int64
     storage->data = (void *)(uintptr_t)data;
     storage->bytes = tn_tensor_bytes(tensor);
     storage->mapping = mapping;
-    tn_mapping_retain(mapping);
+    if (mapping != NULL)
+        tn_mapping_retain(mapping);
     tensor->storage = storage;
     tensor->data = storage->data;
     return tensor;

@@ -39,7 +39,7 @@ struct tn_tensor {
     int64_t strides[TN_MAX_RANK]; /* in elements */
 };
 
-/* A tensor over bytes inside a mapping (retained). Contiguous. */
+/* A tensor over bytes inside a mapping (retained), or, with NULL, over bytes that outlive it. Contiguous. */
 tn_tensor *tn_tensor_mapped(tn_heap *heap, tn_dtype dtype, int rank, const int64_t *dims, tn_mapping *mapping,
                             const void *data);
 /* Uninitialised contiguous tensor, 64-byte aligned (strings are zeroed). */

@@ -77,13 +77,18 @@ static tn_status check_attr(const tn_verifier *v, uint32_t id, const tn_attr *a)
 static tn_status check_attrs(const tn_verifier *v, uint32_t id) {
     const tn_graph *g = v->g;
     const tn_node_rec *n = &g->node.data[id];
-    tn_map seen = {0};
+    tn_map seen = {0}; /* of names, where there are many */
+    bool many = n->attr_count > 16;
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < n->attr_count && status == TN_OK; i++) {
+        uint32_t name = n->attrs[i].name;
+        bool twice = many && tn_map_get(&seen, name, NULL);
+        for (uint32_t k = 0; k < i && !many; k++)
+            twice |= n->attrs[k].name == name;
         status = check_attr(v, id, &n->attrs[i]);
-        if (status == TN_OK && tn_map_get(&seen, n->attrs[i].name, NULL))
+        if (status == TN_OK && twice)
             status = tn_rule_broken(v, TN_RULE_ATTRIBUTES, id, "attribute '%s' is there twice", n->attrs[i].key);
-        if (status == TN_OK && !tn_map_put(g->heap, &seen, n->attrs[i].name, 1))
+        if (status == TN_OK && many && !tn_map_put(g->heap, &seen, name, 1))
             status = tn_error_status();
     }
     tn_map_free(g->heap, &seen);
@@ -169,26 +174,49 @@ static tn_status check_defaults(const tn_verifier *v) {
 
 /* --- rule 13: types ------------------------------------------------------------------------------------------------------------------------ */
 
-static tn_status check_node_types(const tn_verifier *v, tn_graph *copy, uint32_t id, tn_node twin) {
-    uint32_t outputs = tn_node_output_count(copy, twin);
-    tn_type *types = tn_alloc_array(copy->heap, outputs, sizeof *types);
-    if (!types)
-        return tn_error_status();
-    tn_status status = tn_node_infer_types(copy, twin, types);
+/* Elements that infer knows: noted, or compared with those that are stated. */
+static tn_status settle_contents(const tn_verifier *v, tn_graph *g, uint32_t id, uint32_t output, const tn_infer *c) {
+    uint32_t value = g->node.data[id].outputs + output;
+    uint32_t count = (uint32_t)c->contents[output].n;
+    const tn_dim *dims = c->contents[output].dims;
+    if (c->contents[output].n < 0)
+        return TN_OK;
+    if (g->value.data[value].contents_count < 0) {
+        uint32_t first = tn_dim_list_add(g, count, dims);
+        if (first == UINT32_MAX)
+            return tn_error_status();
+        g->value.data[value].contents = first;
+        g->value.data[value].contents_count = (int32_t)count;
+        return TN_OK;
+    }
+    bool good = (uint32_t)g->value.data[value].contents_count == count;
+    for (uint32_t i = 0; i < count && good; i++)
+        good = !tn_dim_never_equal(g, g->dim_list.data[g->value.data[value].contents + i], dims[i]);
+    return good ? TN_OK
+                : tn_rule_broken(v, TN_RULE_TYPES, id, "output %u is stated to hold other elements than infer says",
+                                 output);
+}
+
+/* Node `twin` of `g` stands for node `id` of what is verified. */
+static tn_status check_node_types(const tn_verifier *v, tn_graph *g, uint32_t id, tn_node twin, bool settle) {
+    tn_infer c;
+    tn_status status = tn_infer_run(g, twin, &c);
     if (status != TN_OK && status != TN_ERR_MEMORY && status != TN_ERR_LIMIT) {
         char why[512];
         snprintf(why, sizeof why, "%s", tn_error_what());
         status = tn_rule_broken(v, TN_RULE_TYPES, id, "infer refuses it: %s", why);
     }
-    for (uint32_t i = 0; i < outputs && status == TN_OK; i++) {
-        tn_type has = tn_value_type(copy, tn_node_output(copy, twin, i));
+    for (uint32_t i = 0; i < c.outputs && status == TN_OK; i++) {
+        tn_type has = tn_value_type(g, tn_node_output(g, twin, i));
         char held[160], found[160];
-        if (!tn_type_compatible(copy, has, types[i]))
+        if (!tn_type_compatible(g, has, c.type[i]))
             status = tn_rule_broken(v, TN_RULE_TYPES, id, "output %u has the type %s, but infer says %s", i,
-                                    tn_type_describe(copy, has, held, sizeof held),
-                                    tn_type_describe(copy, types[i], found, sizeof found));
+                                    tn_type_describe(g, has, held, sizeof held),
+                                    tn_type_describe(g, c.type[i], found, sizeof found));
+        else if (settle)
+            status = settle_contents(v, g, id, i, &c);
     }
-    tn_free(copy->heap, types);
+    tn_arena_free(&c.scratch);
     return status;
 }
 
@@ -202,29 +230,36 @@ static tn_status check_types(const tn_verifier *v) {
     tn_status status = TN_OK;
     for (uint32_t id = 1; id < g->node.len && status == TN_OK; id++)
         if (g->node.data[id].op && twin[id])
-            status = check_node_types(v, copy, id, (tn_node){twin[id]});
+            status = check_node_types(v, copy, id, (tn_node){twin[id]}, false);
     tn_graph_free_map(g, twin);
     tn_error_record error;
-    tn_error_save(&error);
-    tn_graph_destroy(copy);
     if (status != TN_OK)
-        tn_error_restore(&error);
-    return status;
+        tn_error_save(&error);
+    tn_graph_destroy(copy);
+    return status == TN_OK ? TN_OK : tn_error_restore(&error);
+}
+
+static tn_status settle_types(const tn_verifier *v, tn_graph *g) {
+    for (uint32_t id = 1; id < g->node.len; id++)
+        if (g->node.data[id].op)
+            TN_TRY(check_node_types(v, g, id, (tn_node){id}, true));
+    return TN_OK;
 }
 
 /* --- all of them ------------------------------------------------------------------------------------------------------------------------------ */
 
-static tn_status verify_all(tn_verifier *v) {
+/* `settle`: the same graph, if infer may work on it; else NULL. */
+static tn_status verify_all(tn_verifier *v, tn_graph *settle) {
     TN_TRY(tn_verify_storage(v));
     TN_TRY(tn_verify_nodes(v));
     TN_TRY(tn_verify_functions(v));
     TN_TRY(tn_verify_scopes(v));
     TN_TRY(check_names(v));
     TN_TRY(check_defaults(v));
-    return check_types(v);
+    return settle ? settle_types(v, settle) : check_types(v);
 }
 
-tn_status tn_graph_verify(const tn_graph *graph) {
+static tn_status verify(const tn_graph *graph, tn_graph *settle) {
     TN_TRY(tn_graph_check(graph));
     tn_heap *heap = graph->heap;
     tn_verifier v = {.g = graph};
@@ -232,12 +267,24 @@ tn_status tn_graph_verify(const tn_graph *graph) {
     v.node_seen = tn_alloc(heap, graph->node.len);
     v.serial = tn_alloc_array(heap, graph->value.len, sizeof *v.serial);
     v.symbol_depth = tn_alloc_array(heap, graph->dims.symbol.len, sizeof *v.symbol_depth);
-    tn_status status = v.region_seen && v.node_seen && v.serial && v.symbol_depth ? verify_all(&v) : tn_error_status();
+    v.dim_good = tn_alloc(heap, graph->dims.expr.len);
+    bool ready = v.region_seen && v.node_seen && v.serial && v.symbol_depth && v.dim_good;
+    tn_status status = ready ? verify_all(&v, settle) : tn_error_status();
     tn_free(heap, v.region_seen);
     tn_free(heap, v.node_seen);
     tn_free(heap, v.serial);
     tn_free(heap, v.symbol_depth);
+    tn_free(heap, v.dim_good);
     tn_vec_free(heap, &v.symbols);
+    tn_vec_free(heap, &v.dims);
     tn_vec_free(heap, &v.values);
     return status;
+}
+
+tn_status tn_graph_verify(const tn_graph *graph) {
+    return verify(graph, NULL);
+}
+
+tn_status tn_graph_verify_settle(tn_graph *graph) {
+    return verify(graph, graph);
 }

@@ -33,14 +33,20 @@ typedef struct tn_verifier {
     uint8_t *node_seen;     /* by node id: 1 reached in its region's list */
     uint32_t *serial;       /* by value id: when it became visible, from 1; 0: not yet */
     uint32_t *symbol_depth; /* by symbol: how many definitions of it are in scope */
+    uint8_t *dim_good;      /* by dimension: 1 when all its symbols are known to be in scope */
     uint32_t serials;       /* handed out */
     bool out_of_memory;
     tn_u32_vec symbols; /* defined in scope, to be undone */
+    tn_u32_vec dims;    /* good, to be undone */
     tn_u32_vec values;  /* visible, to be ended */
 } tn_verifier;
 
 /* "rule 7: ..." with the node as `where` (0: none). Returns TN_ERR_MODEL. */
 tn_status tn_rule_broken(const tn_verifier *v, int rule, uint32_t node, const char *format, ...) TN_PRINTF(4, 5);
+
+/* Verifies a graph that only its maker knows yet, and lets infer work on the graph itself: types stand as they are, and what infer
+   knows of the elements of values becomes known (where elements are stated already, they must be able to be those). */
+tn_status tn_graph_verify_settle(tn_graph *graph);
 
 tn_status tn_verify_storage(tn_verifier *v);   /* rules 1, 2, 3, 7, 8, 9: what everything else relies on */
 tn_status tn_verify_nodes(tn_verifier *v);     /* rules 4, 5, 6, 17 */

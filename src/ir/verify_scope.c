@@ -23,14 +23,27 @@ static void find_missing(void *ctx, uint32_t symbol) {
         s->missing = symbol + 1;
 }
 
-static tn_status check_dims(const tn_verifier *v, uint32_t node, const char *where, uint32_t count,
-                            const tn_dim *dims) {
+/* The symbols of `dim` are in scope until the region ends: they need not be looked for again. Expressions can be large, and many
+   values can share one. */
+static tn_status note_good(tn_verifier *v, tn_dim dim) {
+    if (!tn_vec_push(v->g->heap, &v->dims, dim.id))
+        return tn_error_status();
+    v->dim_good[dim.id] = 1;
+    return TN_OK;
+}
+
+static tn_status check_dims(tn_verifier *v, uint32_t node, const char *where, uint32_t count, const tn_dim *dims) {
     search s = {v, 0};
-    for (uint32_t i = 0; i < count && !s.missing; i++)
+    for (uint32_t i = 0; i < count; i++) {
+        if (v->dim_good[dims[i].id])
+            continue;
         tn_dim_symbols(&v->g->dims, dims[i], find_missing, &s);
-    if (s.missing)
-        return tn_rule_broken(v, TN_RULE_SYMBOLS, node, "%s uses the dimension %s, which no value visible here defines",
-                              where, tn_dim_symbol_name(&v->g->dims, s.missing - 1));
+        if (s.missing)
+            return tn_rule_broken(v, TN_RULE_SYMBOLS, node,
+                                  "%s uses the dimension %s, which no value visible here defines", where,
+                                  tn_dim_symbol_name(&v->g->dims, s.missing - 1));
+        TN_TRY(note_good(v, dims[i]));
+    }
     return TN_OK;
 }
 
@@ -54,8 +67,12 @@ static tn_status use_dims(tn_verifier *v, uint32_t node, const char *where, uint
 /* Of a region's arguments: all symbols are found when the argument is bound. */
 static tn_status define_all(tn_verifier *v, uint32_t node, const char *where, uint32_t count, const tn_dim *dims) {
     (void)node, (void)where;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
+        if (v->dim_good[dims[i].id])
+            continue;
         tn_dim_symbols(&v->g->dims, dims[i], note_symbol, v);
+        TN_TRY(note_good(v, dims[i]));
+    }
     return v->out_of_memory ? tn_error_status() : TN_OK;
 }
 
@@ -64,8 +81,10 @@ static tn_status define_plain(tn_verifier *v, uint32_t node, const char *where, 
     (void)node, (void)where;
     for (uint32_t i = 0; i < count; i++) {
         const tn_dim_expr *e = &v->g->dims.expr.data[dims[i].id];
-        if (e->kind == TN_DIM_SYMBOL)
-            note_symbol(v, e->symbol);
+        if (e->kind != TN_DIM_SYMBOL || v->dim_good[dims[i].id])
+            continue;
+        note_symbol(v, e->symbol);
+        TN_TRY(note_good(v, dims[i]));
     }
     return v->out_of_memory ? tn_error_status() : TN_OK;
 }
@@ -147,7 +166,7 @@ static tn_status check_control(const tn_verifier *v, uint32_t id) {
 static tn_status scope_region(tn_verifier *v, uint32_t region, uint32_t closed) {
     const tn_graph *g = v->g;
     const tn_region_rec *r = &g->region.data[region];
-    uint32_t values = v->values.len, symbols = v->symbols.len;
+    uint32_t values = v->values.len, symbols = v->symbols.len, dims = v->dims.len;
     for (uint32_t i = 0; i < r->args.len; i++) {
         TN_TRY(make_visible(v, r->args.data[i]));
         TN_TRY(walk_type(v, g->value.data[r->args.data[i]].type, 0, NULL, define_all));
@@ -168,6 +187,8 @@ static tn_status scope_region(tn_verifier *v, uint32_t region, uint32_t closed) 
         v->serial[v->values.data[--v->values.len]] |= TN_SERIAL_ENDED;
     while (v->symbols.len > symbols)
         v->symbol_depth[v->symbols.data[--v->symbols.len]]--;
+    while (v->dims.len > dims)
+        v->dim_good[v->dims.data[--v->dims.len]] = 0;
     return TN_OK;
 }
 

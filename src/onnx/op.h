@@ -127,6 +127,9 @@ const tn_onnx_op *tn_onnx_find(const char *domain, const char *name, int version
 const tn_onnx_op *tn_onnx_find_any(const char *domain, const char *name);
 /* Tenon's own rows and all ONNX rows (one for each name): the op table of graphs that come from ONNX. Lives for ever. */
 const tn_op_table *tn_onnx_table(void);
+/* A row in the graph's arena for an operator that no table has ("onnx.DOMAIN.NAME"; every call makes one). *op NULL: the name does
+   not begin with "onnx.". */
+tn_status tn_onnx_make_row(tn_graph *graph, const char *name, size_t length, const tn_op **op);
 /* All families, for listings. */
 const tn_onnx_family *const *tn_onnx_families(uint32_t *count);
 /* The newest operator set version known of a domain; 0: the domain is unknown. */

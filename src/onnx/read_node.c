@@ -325,17 +325,9 @@ static const tn_op *unknown_row(node *n) {
         return NULL;
     if (tn_map_get(&r->unknown_ops, id, &found))
         return (const tn_op *)(uintptr_t)found;
-    tn_op *row = tn_arena_alloc(&r->graph->arena, sizeof *row);
-    if (!row)
+    const tn_op *row;
+    if (tn_onnx_make_row(r->graph, tn_onnx_text(r, id), 5 + domain + op, &row) != TN_OK)
         return NULL;
-    *row = (tn_op){.name = tn_onnx_text(r, id),
-                   .dialect = TN_DIALECT_ONNX,
-                   .max_inputs = -1,
-                   .max_outputs = -1,
-                   .regions = -1,
-                   .traits = TN_HOST | TN_OPTIONAL_INPUTS | TN_CONTROL | TN_OWNED_ROW,
-                   .infer = tn_onnx_infer,
-                   .eval = tn_onnx_late_eval};
     return tn_map_put(r->heap, &r->unknown_ops, id, (uintptr_t)row) ? row : NULL;
 }
 

@@ -123,3 +123,23 @@ const tn_onnx_op *tn_onnx_find(const char *domain, const char *name, int version
 const tn_onnx_op *tn_onnx_find_any(const char *domain, const char *name) {
     return find(domain, name, -1);
 }
+
+tn_status tn_onnx_make_row(tn_graph *graph, const char *name, size_t length, const tn_op **op) {
+    *op = NULL;
+    if (length <= 5 || memcmp(name, "onnx.", 5) != 0)
+        return TN_OK;
+    tn_op *row = tn_arena_alloc(&graph->arena, sizeof *row);
+    const char *copy = row ? tn_arena_strndup(&graph->arena, name, length) : NULL;
+    if (!copy)
+        return tn_error_status();
+    *row = (tn_op){.name = copy,
+                   .dialect = TN_DIALECT_ONNX,
+                   .max_inputs = -1,
+                   .max_outputs = -1,
+                   .regions = -1,
+                   .traits = TN_HOST | TN_OPTIONAL_INPUTS | TN_CONTROL | TN_OWNED_ROW,
+                   .infer = tn_onnx_infer,
+                   .eval = tn_onnx_late_eval};
+    *op = row;
+    return TN_OK;
+}

@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "ir/binary.h"
+#include "ir/text.h"
 #include "onnx/model.h"
+#include "onnx/op.h"
 
 static const tn_model_options no_options = {.size = sizeof no_options};
 
@@ -49,7 +52,20 @@ static tn_onnx_options onnx_options(const tn_model_options *o) {
     return (tn_onnx_options){.heap = o->heap, .max_bytes = o->max_bytes, .max_nodes = o->max_ops};
 }
 
-static bool is_text(const void *bytes, size_t size) { return size >= 6 && memcmp(bytes, "tenon ", 6) == 0; }
+/* A graph from the text or binary form; *mine false: it is neither. `map` may be NULL. */
+static tn_graph *load_own_form(const void *bytes, size_t size, tn_mapping *map, const tn_model_options *o, bool *mine) {
+    bool binary = tn_binary_is(bytes, size), text = size >= 6 && memcmp(bytes, "tenon ", 6) == 0;
+    *mine = binary || text;
+    if (!*mine)
+        return NULL;
+    if (o->max_bytes && size > o->max_bytes) {
+        tn_fail(TN_ERR_LIMIT, "the file has %zu bytes, more than the limit", size);
+        return NULL;
+    }
+    tn_binary_options options = {.max_nodes = o->max_ops, .unknown_op = tn_onnx_make_row};
+    return binary ? tn_graph_read_binary_from(o->heap, tn_onnx_table(), bytes, size, map, &options)
+                  : tn_graph_parse_with(o->heap, tn_onnx_table(), bytes, size);
+}
 
 tn_model *tn_model_load(const char *path, const tn_model_options *options) {
     const tn_model_options *o = checked(options);
@@ -62,18 +78,13 @@ tn_model *tn_model_load(const char *path, const tn_model_options *options) {
     tn_mapping *map = tn_mapping_open(o->heap, path);
     if (!map)
         return NULL;
-    bool text = is_text(tn_mapping_data(map), tn_mapping_size(map));
-    tn_graph *g;
-    if (text && o->max_bytes && tn_mapping_size(map) > o->max_bytes) {
-        tn_fail(TN_ERR_LIMIT, "the file has %zu bytes, more than the limit", tn_mapping_size(map));
-        g = NULL;
-    } else if (text)
-        g = tn_graph_parse(o->heap, (const char *)tn_mapping_data(map), tn_mapping_size(map));
-    else {
+    bool mine;
+    tn_graph *g = load_own_form(tn_mapping_data(map), tn_mapping_size(map), map, o, &mine);
+    tn_mapping_release(map);
+    if (!mine) {
         tn_onnx_options onnx = onnx_options(o);
         g = tn_onnx_load_file(path, &onnx);
     }
-    tn_mapping_release(map);
     return model_make(g, true, o);
 }
 
@@ -91,8 +102,10 @@ tn_model *tn_model_load_memory(const void *bytes, size_t size, const tn_model_op
         tn_fail(TN_ERR_USAGE, "a model's bytes are NULL");
         return NULL;
     }
-    if (is_text(bytes, size))
-        return model_make(tn_graph_parse(o->heap, bytes, size), true, o);
+    bool mine;
+    tn_graph *g = load_own_form(bytes, size, NULL, o, &mine);
+    if (mine)
+        return model_make(g, true, o);
     tn_onnx_options onnx = onnx_options(o);
     tn_model_options copy = *o;
     return model_make(tn_onnx_load_memory(bytes, size, external, &copy, &onnx), true, o);
