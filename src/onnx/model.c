@@ -357,6 +357,7 @@ static tn_graph *read_model(tn_onnx_reader *r, tn_slice bytes) {
     tn_vec_free(r->heap, &r->files);
     tn_map_free(r->heap, &r->model_opsets);
     tn_map_free(r->heap, &r->opsets);
+    tn_map_free(r->heap, &r->declared);
     tn_map_free(r->heap, &r->unknown_ops);
     if (status == TN_OK) {
         tn_graph_insert_at_end(r->graph, tn_graph_region(r->graph));

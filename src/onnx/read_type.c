@@ -193,10 +193,16 @@ tn_status tn_onnx_declare(tn_onnx_reader *r, uint32_t name, tn_slice type) {
     if (status == TN_OK && (key.failed || text.failed))
         status = tn_error_status();
     if (status == TN_OK) {
-        /* not tn_graph_set_metadata: it looks for the key, and there may be many */
-        uint32_t k = tn_strings_add(&r->graph->strings, key.data, key.len),
-                 v = tn_strings_add(&r->graph->strings, text.data, text.len);
-        if (k == UINT32_MAX || v == UINT32_MAX || !tn_vec_push(r->heap, &r->graph->metadata, ((tn_metadata){k, v})))
+        /* not tn_graph_set_metadata: it looks for the key in a list, and there may be many */
+        tn_graph *g = r->graph;
+        uint32_t k = tn_strings_add(&g->strings, key.data, key.len), v = tn_strings_add(&g->strings, text.data, text.len);
+        uint64_t at;
+        if (k == UINT32_MAX || v == UINT32_MAX)
+            status = tn_error_status();
+        else if (tn_map_get(&r->declared, k, &at))
+            g->metadata.data[at].value = v;
+        else if (!tn_map_put(r->heap, &r->declared, k, g->metadata.len) ||
+                 !tn_vec_push(r->heap, &g->metadata, ((tn_metadata){k, v})))
             status = tn_error_status();
     }
     tn_text_free(&key);

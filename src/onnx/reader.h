@@ -38,6 +38,7 @@ typedef struct tn_onnx_reader {
     bool in_function;
     const struct tn_slice_vec *defaults; /* attributes of the function being read that have defaults */
     int depth;                           /* of graphs in graphs */
+    tn_map declared;                     /* metadata key's string id -> its index: types that the file declares */
     tn_map unknown_ops;                  /* full name's string id -> const tn_op * */
     tn_onnx_scope *scope;
     tn_text warnings;
