@@ -243,7 +243,7 @@ static tn_status settle_types(const tn_verifier *v, tn_graph *g) {
     for (uint32_t id = 1; id < g->node.len; id++)
         if (g->node.data[id].op)
             TN_TRY(check_node_types(v, g, id, (tn_node){id}, true));
-    return TN_OK;
+    return tn_graph_check(g);
 }
 
 /* --- all of them ------------------------------------------------------------------------------------------------------------------------------ */

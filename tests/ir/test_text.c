@@ -11,13 +11,14 @@
 
 #include "base/os.h"
 #include "ir/text.h"
+#include "support/binary_checks.h"
 #include "support/toy_ops.h"
 
 static tn_graph *parse(const char *text) {
     return tn_graph_parse_with(NULL, toy_ops(), text, strlen(text));
 }
 
-/* print(g) parses, verifies, equals g, and prints the same bytes. */
+/* print(g) parses, verifies, equals g, and prints the same bytes; its binary form reads as the same. */
 static void round_trip(const tn_graph *g) {
     char *first = tn_graph_print(g);
     if (!first)
@@ -30,6 +31,8 @@ static void round_trip(const tn_graph *g) {
     assert_string_equal(first, second);
     if (!tn_graph_equal(g, back) || !tn_graph_equal(back, g))
         fail_msg("%s\n%s", tn_error_message(), first);
+    if (!binary_survives(g, NULL))
+        fail_msg("the binary form: %s\n%s", tn_error_message(), first);
     tn_graph_free_text(back, second);
     tn_graph_free_text(g, first);
     tn_graph_destroy(back);

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "ir/text.h"
+#include "support/binary_checks.h"
 #include "support/graph_checks.h"
 
 static void check_same(const tn_graph *graph, const char *text, tn_graph *other, const char *what) {
@@ -29,5 +30,7 @@ void check_graph(const tn_graph *graph) {
         fail_msg("%s\n%s", tn_error_message(), text);
     check_same(graph, text, tn_graph_parse_with(NULL, graph->ops, text, strlen(text)), "the graph from its text");
     check_same(graph, text, tn_graph_clone(graph, NULL, NULL), "the clone");
+    if (!binary_survives(graph, NULL))
+        fail_msg("the binary form: %s\n%s", tn_error_message(), text);
     tn_graph_free_text(graph, text);
 }

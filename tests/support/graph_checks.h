@@ -4,7 +4,8 @@
 
 #include "ir/graph.h"
 
-/* Fails the test unless the graph verifies, prints, parses back to an equal graph that prints the same text, and its clone does. */
+/* Fails the test unless the graph verifies, prints, parses back to an equal graph that prints the same text, and its clone and what
+   its binary form reads as do. */
 void check_graph(const tn_graph *graph);
 
 #endif
