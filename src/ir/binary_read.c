@@ -192,7 +192,7 @@ static tn_status read_type(tn_binary_reader *r, tn_cursor *c, uint32_t i) {
     int rank = (int8_t)head[2];
     bool tensor = head[0] == TN_KIND_TENSOR;
     if (head[0] > TN_KIND_MAP || head[1] >= TN_DTYPE_COUNT || rank < -1 || rank > TN_MAX_RANK || element >= i ||
-        (tensor ? element != 0 : rank != -1) || r->type_depth[element] >= TN_MAX_NESTING)
+        (tensor ? element != 0 : rank != -1) || r->type_depth[element] > TN_MAX_NESTING)
         return tn_reader_fail(TN_SECTION_TYPES, i, "a type that does not exist");
     for (int k = 0; k < rank; k++) {
         uint32_t dim = tn_cursor_u32(c);
