@@ -225,6 +225,11 @@ static tn_dim finish(tn_graph *graph, const tn_dim_work *work, uint32_t id) {
     return (tn_dim){id};
 }
 
+/* Not for frozen graphs; one that has its sticky error may still make dimensions. */
+static bool buildable(tn_graph *graph) {
+    return (graph != NULL && graph->stuck) || tn_graph_changeable(graph) == TN_OK;
+}
+
 static bool check_operand(tn_graph *graph, const tn_dims *dims, tn_dim dim) {
     if (dim.id != 0 && dim.id < dims->expr.len)
         return true;
@@ -238,7 +243,7 @@ static bool check_operand(tn_graph *graph, const tn_dims *dims, tn_dim dim) {
 }
 
 static tn_dim binary(tn_graph *graph, tn_dim_kind kind, tn_dim a, tn_dim b) {
-    if (graph == NULL)
+    if (!buildable(graph))
         return (tn_dim){0};
     tn_dim_work work = {tn_graph_dims(graph), TN_DIM_FINE};
     if (!check_operand(graph, work.dims, a) || !check_operand(graph, work.dims, b))
@@ -247,14 +252,14 @@ static tn_dim binary(tn_graph *graph, tn_dim_kind kind, tn_dim a, tn_dim b) {
 }
 
 tn_dim tn_dim_const(tn_graph *graph, int64_t value) {
-    if (graph == NULL)
+    if (!buildable(graph))
         return (tn_dim){0};
     tn_dim_work work = {tn_graph_dims(graph), TN_DIM_FINE};
     return finish(graph, &work, tn_dimw_const(&work, value));
 }
 
 tn_dim tn_dim_symbol(tn_graph *graph, const char *name) {
-    if (graph == NULL)
+    if (!buildable(graph))
         return (tn_dim){0};
     if (name == NULL || name[0] == '\0') {
         tn_fail(TN_ERR_USAGE, "a symbolic dimension needs a name");
@@ -266,7 +271,7 @@ tn_dim tn_dim_symbol(tn_graph *graph, const char *name) {
 }
 
 tn_dim tn_dim_fresh(tn_graph *graph, int64_t low, int64_t high) {
-    if (graph == NULL)
+    if (!buildable(graph))
         return (tn_dim){0};
     tn_dim_work work = {tn_graph_dims(graph), TN_DIM_FINE};
     tn_dims *dims = work.dims;
@@ -314,7 +319,7 @@ tn_dim tn_dim_broadcast(tn_graph *graph, tn_dim a, tn_dim b) {
 }
 
 tn_dim tn_dim_sub(tn_graph *graph, tn_dim a, tn_dim b) {
-    if (graph == NULL)
+    if (!buildable(graph))
         return (tn_dim){0};
     tn_dim_work work = {tn_graph_dims(graph), TN_DIM_FINE};
     if (!check_operand(graph, work.dims, a) || !check_operand(graph, work.dims, b))

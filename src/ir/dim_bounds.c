@@ -178,8 +178,10 @@ void tn_dim_bounds(const tn_graph *graph, tn_dim dim, int64_t *low, int64_t *hig
     tn_interval x = everything;
     if (dims != NULL && dim.id != 0 && dim.id < dims->expr.len)
         x = tn_dim_interval(dims, dim.id);
-    *low = x.low;
-    *high = x.high;
+    if (low != NULL)
+        *low = x.low;
+    if (high != NULL)
+        *high = x.high;
 }
 
 bool tn_dim_is_const(const tn_graph *graph, tn_dim dim, int64_t *value) {

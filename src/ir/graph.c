@@ -73,7 +73,7 @@ tn_dims *tn_graph_dims(tn_graph *g) { return &g->dims; }
 
 void tn_graph_stick(tn_graph *g)
 {
-    if (g->stuck)
+    if (g->stuck || g->frozen) /* a frozen graph stays good for its readers */
         return;
     if (tn_error_status() == TN_OK)
         tn_fail(TN_ERR_INTERNAL, "a building call failed without a message");
@@ -176,7 +176,7 @@ tn_status tn_graph_set_input_default(tn_graph *g, tn_value input, tn_tensor *ten
 
 tn_tensor *tn_graph_input_default(const tn_graph *g, tn_value input)
 {
-    for (uint32_t i = 0; i < g->input_default.len; i++)
+    for (uint32_t i = 0; g && i < g->input_default.len; i++)
         if (g->input_default.data[i].value == input.id)
             return g->input_default.data[i].tensor;
     return NULL;

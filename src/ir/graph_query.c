@@ -3,7 +3,13 @@
 
 #include "ir/graph_internal.h"
 
-tn_region tn_graph_region(const tn_graph *g) { return (tn_region){g->main_region}; }
+/* What a NULL graph, a null handle and one of another graph read as. */
+static const tn_region_rec no_region;
+static const tn_node_rec no_node;
+static const tn_value_rec no_value;
+static const char *text_of(const tn_graph *g, uint32_t id) { return g ? tn_strings_text(&g->strings, id) : ""; }
+
+tn_region tn_graph_region(const tn_graph *g) { return (tn_region){g ? g->main_region : 0}; }
 uint32_t tn_graph_input_count(const tn_graph *g) { return tn_region_arg_count(g, tn_graph_region(g)); }
 tn_value tn_graph_input(const tn_graph *g, uint32_t i) { return tn_region_arg(g, tn_graph_region(g), i); }
 uint32_t tn_graph_output_count(const tn_graph *g) { return tn_region_result_count(g, tn_graph_region(g)); }
@@ -11,12 +17,12 @@ tn_value tn_graph_output(const tn_graph *g, uint32_t i) { return tn_region_resul
 
 const char *tn_graph_output_name(const tn_graph *g, uint32_t i)
 {
-    return i < g->output_name.len ? tn_strings_text(&g->strings, g->output_name.data[i]) : "";
+    return g && i < g->output_name.len ? tn_strings_text(&g->strings, g->output_name.data[i]) : "";
 }
 
 tn_value tn_graph_find_value(const tn_graph *g, const char *name)
 {
-    uint32_t id = tn_strings_find(&g->strings, name, strlen(name));
+    uint32_t id = g && name ? tn_strings_find(&g->strings, name, strlen(name)) : 0;
     if (id == UINT32_MAX || !id)
         return (tn_value){0};
     const tn_region_rec *main = &g->region.data[g->main_region];
@@ -32,7 +38,7 @@ tn_value tn_graph_find_value(const tn_graph *g, const char *name)
 
 /* --- regions -------------------------------------------------------------------------------------------------------------- */
 
-static const tn_region_rec *region_of(const tn_graph *g, tn_region r) { return &g->region.data[r.id < g->region.len ? r.id : 0]; }
+static const tn_region_rec *region_of(const tn_graph *g, tn_region r) { return g && r.id < g->region.len ? &g->region.data[r.id] : &no_region; }
 tn_node tn_region_first(const tn_graph *g, tn_region r) { return (tn_node){region_of(g, r)->first}; }
 tn_node tn_region_last(const tn_graph *g, tn_region r) { return (tn_node){region_of(g, r)->last}; }
 uint32_t tn_region_arg_count(const tn_graph *g, tn_region r) { return region_of(g, r)->args.len; }
@@ -43,19 +49,20 @@ tn_value tn_region_arg(const tn_graph *g, tn_region r, uint32_t i)
     return (tn_value){i < rec->args.len ? rec->args.data[i] : 0};
 }
 
+static const tn_node_rec *node_of(const tn_graph *g, tn_node n) { return g && n.id < g->node.len ? &g->node.data[n.id] : &no_node; }
+
 static uint32_t return_of(const tn_graph *g, tn_region r)
 {
     uint32_t last = region_of(g, r)->last;
     return last && g->node.data[last].op == &tn_op_return ? last : 0;
 }
 
-uint32_t tn_region_result_count(const tn_graph *g, tn_region r) { return g->node.data[return_of(g, r)].input_count; }
+uint32_t tn_region_result_count(const tn_graph *g, tn_region r) { return node_of(g, (tn_node){return_of(g, r)})->input_count; }
 tn_value tn_region_result(const tn_graph *g, tn_region r, uint32_t i) { return tn_node_input(g, (tn_node){return_of(g, r)}, i); }
 tn_node tn_region_owner(const tn_graph *g, tn_region r) { return (tn_node){region_of(g, r)->owner}; }
 
 /* --- nodes ------------------------------------------------------------------------------------------------------------------ */
 
-static const tn_node_rec *node_of(const tn_graph *g, tn_node n) { return &g->node.data[n.id < g->node.len ? n.id : 0]; }
 bool tn_node_is_alive(const tn_graph *g, tn_node n) { return g && n.id && n.id < g->node.len && g->node.data[n.id].op; }
 tn_node tn_node_next(const tn_graph *g, tn_node n) { return (tn_node){node_of(g, n)->next}; }
 tn_node tn_node_previous(const tn_graph *g, tn_node n) { return (tn_node){node_of(g, n)->previous}; }
@@ -89,7 +96,7 @@ tn_region tn_node_region(const tn_graph *g, tn_node n, uint32_t i)
     return (tn_region){i < r->region_count ? g->region_list.data[r->regions + i] : 0};
 }
 tn_region tn_node_parent(const tn_graph *g, tn_node n) { return (tn_region){node_of(g, n)->region}; }
-const char *tn_node_name(const tn_graph *g, tn_node n) { return tn_strings_text(&g->strings, node_of(g, n)->name); }
+const char *tn_node_name(const tn_graph *g, tn_node n) { return text_of(g, node_of(g, n)->name); }
 tn_role tn_node_role(const tn_graph *g, tn_node n) { return (tn_role)node_of(g, n)->role; }
 uint32_t tn_node_location(const tn_graph *g, tn_node n) { return node_of(g, n)->location; }
 uint32_t tn_node_control_count(const tn_graph *g, tn_node n) { return node_of(g, n)->control_count; }
@@ -124,7 +131,7 @@ tn_status tn_node_set_role(tn_graph *g, tn_node n, tn_role role)
 
 /* --- values -------------------------------------------------------------------------------------------------------------------- */
 
-static const tn_value_rec *value_of(const tn_graph *g, tn_value v) { return &g->value.data[v.id < g->value.len ? v.id : 0]; }
+static const tn_value_rec *value_of(const tn_graph *g, tn_value v) { return g && v.id < g->value.len ? &g->value.data[v.id] : &no_value; }
 bool tn_value_is_alive(const tn_graph *g, tn_value v) { return g && v.id && v.id < g->value.len && g->value.data[v.id].alive; }
 tn_type tn_value_type(const tn_graph *g, tn_value v) { return (tn_type){value_of(g, v)->type}; }
 tn_dtype tn_value_dtype(const tn_graph *g, tn_value v)
@@ -141,7 +148,7 @@ tn_dim tn_value_dim(const tn_graph *g, tn_value v, int axis)
         axis += rank;
     return axis >= 0 && axis < rank ? tn_value_dims(g, v)[axis] : (tn_dim){0};
 }
-const char *tn_value_name(const tn_graph *g, tn_value v) { return tn_strings_text(&g->strings, value_of(g, v)->name); }
+const char *tn_value_name(const tn_graph *g, tn_value v) { return text_of(g, value_of(g, v)->name); }
 tn_node tn_value_producer(const tn_graph *g, tn_value v) { return (tn_node){value_of(g, v)->producer}; }
 uint32_t tn_value_use_count(const tn_graph *g, tn_value v) { return value_of(g, v)->use_count; }
 
@@ -160,6 +167,8 @@ tn_status tn_value_set_name(tn_graph *g, tn_value v, const char *name)
 const char *tn_value_describe(const tn_graph *g, tn_value v, char *text, size_t size)
 {
     char type[160];
+    if (!text)
+        return "";
     const char *name = tn_value_name(g, v);
     snprintf(text, size, "%%%u%s%.60s%s %s", v.id, *name ? " '" : "", name, *name ? "'" : "",
              tn_type_describe(g, tn_value_type(g, v), type, sizeof type));
@@ -174,7 +183,7 @@ static tn_use use_at(const tn_graph *g, uint32_t operand)
     return (tn_use){{node}, operand - g->node.data[node].inputs, operand};
 }
 tn_use tn_value_first_use(const tn_graph *g, tn_value v) { return use_at(g, value_of(g, v)->first_use); }
-tn_use tn_use_next(const tn_graph *g, tn_use u) { return use_at(g, g->operand.data[u.link].next); }
+tn_use tn_use_next(const tn_graph *g, tn_use u) { return use_at(g, g && u.link < g->operand.len ? g->operand.data[u.link].next : 0); }
 
 int32_t tn_value_contents(const tn_graph *g, tn_value v, const tn_dim **dims)
 {
@@ -201,7 +210,7 @@ void tn_graph_insert_before(tn_graph *g, tn_node node)
 
 void tn_graph_insert_at_end(tn_graph *g, tn_region region)
 {
-    if (tn_region_is_alive(g, region)) {
+    if (g && tn_region_is_alive(g, region)) {
         g->at_region = region.id;
         g->at_node = 0;
     }
@@ -308,7 +317,7 @@ uint32_t tn_location_union(tn_graph *g, uint32_t a, uint32_t b)
 
 tn_graph *tn_at(tn_graph *g, const char *file, int line)
 {
-    if (g && !g->stuck && !g->frozen) {
+    if (g && file && !g->stuck && !g->frozen) {
         const char *base = strrchr(file, '/');
         g->at_location = tn_location_make(g, NULL, NULL, base ? base + 1 : file, (uint32_t)line);
     }
@@ -327,11 +336,14 @@ const char *tn_origin_describe(const tn_graph *g, uint32_t origin, char *text, s
     return text;
 }
 
-uint32_t tn_node_origin_count(const tn_graph *g, tn_node n) { return g->location.data[node_of(g, n)->location].count; }
+static tn_location_set location_of(const tn_graph *g, tn_node n) { return g ? g->location.data[node_of(g, n)->location] : (tn_location_set){0}; }
+uint32_t tn_node_origin_count(const tn_graph *g, tn_node n) { return location_of(g, n).count; }
 
 const char *tn_node_origin(const tn_graph *g, tn_node n, uint32_t i, char *text, size_t size)
 {
-    tn_location_set s = g->location.data[node_of(g, n)->location];
+    tn_location_set s = location_of(g, n);
+    if (!text)
+        return "";
     if (i >= s.count) {
         snprintf(text, size, "%s", "");
         return text;
@@ -339,4 +351,4 @@ const char *tn_node_origin(const tn_graph *g, tn_node n, uint32_t i, char *text,
     return tn_origin_describe(g, g->origin_list.data[s.first + i], text, size);
 }
 
-void tn_graph_free_map(const tn_graph *g, uint32_t *map) { tn_free(g->heap, map); }
+void tn_graph_free_map(const tn_graph *g, uint32_t *map) { tn_free(g ? g->heap : NULL, map); }

@@ -57,10 +57,36 @@ fail:
     return (tn_type){0};
 }
 
+/* False with the error set. */
+static bool can_intern(tn_graph *g, tn_type element)
+{
+    if (tn_graph_changeable(g) != TN_OK)
+        return false;
+    if (element.id < g->type.len)
+        return true;
+    tn_fail(TN_ERR_USAGE, "a type of another graph");
+    tn_graph_stick(g);
+    return false;
+}
+
+static bool known_dtype(tn_graph *g, tn_dtype dtype)
+{
+    if ((unsigned)dtype < TN_DTYPE_COUNT)
+        return true;
+    tn_fail(TN_ERR_USAGE, "%d is no element type", (int)dtype);
+    tn_graph_stick(g);
+    return false;
+}
+
 tn_type tn_type_tensor(tn_graph *g, tn_dtype dtype, int rank, const tn_dim *dims)
 {
-    if (!g || g->stuck)
+    if (!can_intern(g, (tn_type){0}) || !known_dtype(g, dtype))
         return (tn_type){0};
+    if (rank > 0 && !dims) {
+        tn_fail(TN_ERR_USAGE, "the dimensions of a type are NULL");
+        tn_graph_stick(g);
+        return (tn_type){0};
+    }
     if (rank > TN_MAX_RANK) {
         tn_fail(TN_ERR_LIMIT, "a tensor of rank %d: at most %d is supported", rank, TN_MAX_RANK);
         tn_graph_stick(g);
@@ -79,21 +105,24 @@ tn_type tn_type_tensor(tn_graph *g, tn_dtype dtype, int rank, const tn_dim *dims
 
 tn_type tn_type_sequence(tn_graph *g, tn_type element)
 {
-    return g->stuck ? (tn_type){0} : type_intern(g, (tn_type_rec){.kind = TN_KIND_SEQUENCE, .rank = -1, .element = element.id}, NULL);
+    return !can_intern(g, element) ? (tn_type){0} : type_intern(g, (tn_type_rec){.kind = TN_KIND_SEQUENCE, .rank = -1, .element = element.id}, NULL);
 }
 
 tn_type tn_type_optional(tn_graph *g, tn_type element)
 {
-    return g->stuck ? (tn_type){0} : type_intern(g, (tn_type_rec){.kind = TN_KIND_OPTIONAL, .rank = -1, .element = element.id}, NULL);
+    return !can_intern(g, element) ? (tn_type){0} : type_intern(g, (tn_type_rec){.kind = TN_KIND_OPTIONAL, .rank = -1, .element = element.id}, NULL);
 }
 
 tn_type tn_type_map(tn_graph *g, tn_dtype key, tn_type value)
 {
-    return g->stuck ? (tn_type){0}
+    return !can_intern(g, value) || !known_dtype(g, key) ? (tn_type){0}
                     : type_intern(g, (tn_type_rec){.kind = TN_KIND_MAP, .dtype = (uint8_t)key, .rank = -1, .element = value.id}, NULL);
 }
 
-static const tn_type_rec *rec_of(const tn_graph *g, tn_type t) { return &g->type.data[t.id < g->type.len ? t.id : 0]; }
+static const tn_type_rec *rec_of(const tn_graph *g, tn_type t) {
+    static const tn_type_rec unknown = {.rank = -1};
+    return g && t.id && t.id < g->type.len ? &g->type.data[t.id] : &unknown;
+}
 tn_kind tn_type_kind(const tn_graph *g, tn_type t) { return (tn_kind)rec_of(g, t)->kind; }
 tn_dtype tn_type_dtype(const tn_graph *g, tn_type t) { return (tn_dtype)rec_of(g, t)->dtype; }
 int tn_type_rank(const tn_graph *g, tn_type t) { return rec_of(g, t)->rank; }
@@ -130,9 +159,11 @@ const char *tn_type_describe(const tn_graph *g, tn_type t, char *text, size_t si
 {
     const tn_type_rec *r = rec_of(g, t);
     tn_text out;
-    tn_text_init(&out, g->heap);
+    if (!text)
+        return "";
+    tn_text_init(&out, g ? g->heap : NULL);
     static const char *const kind[] = {"tensor", "sequence", "optional", "map"};
-    if (!t.id)
+    if (r->kind == TN_KIND_TENSOR && r->rank < 0 && r->dtype == TN_DTYPE_NONE)
         tn_text_add(&out, "unknown");
     else if (r->kind != TN_KIND_TENSOR) {
         char inner[128];

@@ -13,7 +13,7 @@ typedef struct container {
 } container;
 
 tn_kind tn_object_kind(const tn_object *object) {
-    return (tn_kind)object->kind;
+    return object != NULL ? (tn_kind)object->kind : TN_KIND_TENSOR;
 }
 
 tn_object *tn_object_retain(tn_object *object) {

@@ -210,6 +210,11 @@ tn_tensor *tn_tensor_view(tn_heap *heap, const tn_tensor *base, tn_dtype dtype, 
 
 tn_tensor *tn_tensor_from_i64(int64_t count, const int64_t *values) {
     tn_tensor *tensor = tn_tensor_new(NULL, TN_I64, 1, &count);
+    if (tensor != NULL && count > 0 && values == NULL) {
+        tn_fail(TN_ERR_USAGE, "the values of a tensor are NULL");
+        tn_tensor_destroy(tensor);
+        return NULL;
+    }
     if (tensor != NULL && count > 0)
         memcpy(tensor->data, values, tn_tensor_bytes(tensor));
     return tensor;
@@ -217,6 +222,11 @@ tn_tensor *tn_tensor_from_i64(int64_t count, const int64_t *values) {
 
 tn_tensor *tn_tensor_from_f32(int rank, const int64_t *dims, const float *values) {
     tn_tensor *tensor = tn_tensor_new(NULL, TN_F32, rank, dims);
+    if (tensor != NULL && tensor->count > 0 && values == NULL) {
+        tn_fail(TN_ERR_USAGE, "the values of a tensor are NULL");
+        tn_tensor_destroy(tensor);
+        return NULL;
+    }
     if (tensor != NULL && tensor->count > 0)
         memcpy(tensor->data, values, tn_tensor_bytes(tensor));
     return tensor;
@@ -236,28 +246,30 @@ void tn_tensor_destroy(tn_tensor *tensor) {
 }
 
 tn_dtype tn_tensor_dtype(const tn_tensor *tensor) {
-    return (tn_dtype)tensor->dtype;
+    return tensor != NULL ? (tn_dtype)tensor->dtype : TN_DTYPE_NONE;
 }
 int tn_tensor_rank(const tn_tensor *tensor) {
-    return tensor->rank;
+    return tensor != NULL ? tensor->rank : 0;
 }
 const int64_t *tn_tensor_dims(const tn_tensor *tensor) {
-    return tensor->dims;
+    return tensor != NULL ? tensor->dims : NULL;
 }
 const int64_t *tn_tensor_strides(const tn_tensor *tensor) {
-    return tensor->strides;
+    return tensor != NULL ? tensor->strides : NULL;
 }
 int64_t tn_tensor_count(const tn_tensor *tensor) {
-    return tensor->count;
+    return tensor != NULL ? tensor->count : 0;
 }
 void *tn_tensor_data(const tn_tensor *tensor) {
-    return tensor->data;
+    return tensor != NULL ? tensor->data : NULL;
 }
 bool tn_tensor_is_contiguous(const tn_tensor *tensor) {
-    return tensor->contiguous;
+    return tensor != NULL && tensor->contiguous;
 }
 
 size_t tn_tensor_bytes(const tn_tensor *tensor) {
+    if (tensor == NULL)
+        return 0;
     size_t bits = (size_t)tn_dtype_bits((tn_dtype)tensor->dtype), count = (size_t)tensor->count;
     if (bits >= 8)
         return count * (bits / 8);
@@ -266,6 +278,10 @@ size_t tn_tensor_bytes(const tn_tensor *tensor) {
 
 /* The element offset of a linear index; false (error set) when it is out of range. */
 static bool element_offset(const tn_tensor *tensor, int64_t index, int64_t *offset) {
+    if (tensor == NULL) {
+        tn_fail(TN_ERR_USAGE, "an element of a tensor that is NULL");
+        return false;
+    }
     if (index < 0 || index >= tensor->count) {
         tn_fail(TN_ERR_USAGE, "element %" PRId64 " of a tensor of %" PRId64, index, tensor->count);
         return false;
@@ -295,7 +311,7 @@ int64_t tn_tensor_get_i64(const tn_tensor *tensor, int64_t index) {
 
 tn_status tn_tensor_set_f64(tn_tensor *tensor, int64_t index, double value) {
     int64_t offset;
-    if (tensor->dtype == TN_STRING)
+    if (tensor != NULL && tensor->dtype == TN_STRING)
         return tn_fail(TN_ERR_USAGE, "a number stored in a tensor of strings");
     if (!element_offset(tensor, index, &offset))
         return TN_ERR_USAGE;
@@ -331,6 +347,8 @@ static tn_status check_owns_strings(const tn_tensor *tensor) {
 
 tn_status tn_tensor_get_string(const tn_tensor *tensor, int64_t index, tn_string *out) {
     int64_t offset;
+    if (tensor == NULL || out == NULL)
+        return tn_fail(TN_ERR_USAGE, "the tensor of a string, or the place for it, is NULL");
     if (tensor->dtype != TN_STRING)
         return tn_fail(TN_ERR_USAGE, "a string asked of a tensor of %s", tn_dtype_name((tn_dtype)tensor->dtype));
     if (!element_offset(tensor, index, &offset))
@@ -343,6 +361,8 @@ tn_status tn_tensor_get_string(const tn_tensor *tensor, int64_t index, tn_string
 
 tn_status tn_tensor_set_string(tn_tensor *tensor, int64_t index, const char *data, size_t length) {
     int64_t offset;
+    if (tensor == NULL)
+        return tn_fail(TN_ERR_USAGE, "a string stored in a tensor that is NULL");
     if (tensor->dtype != TN_STRING)
         return tn_fail(TN_ERR_USAGE, "a string stored in a tensor of %s", tn_dtype_name((tn_dtype)tensor->dtype));
     if (data == NULL && length > 0)
@@ -428,6 +448,10 @@ static tn_tensor *copy_in(tn_heap *heap, const tn_tensor *tensor) {
 }
 
 tn_tensor *tn_tensor_copy(const tn_tensor *tensor) {
+    if (tensor == NULL) {
+        tn_fail(TN_ERR_USAGE, "the tensor to copy is NULL");
+        return NULL;
+    }
     return copy_in(tensor->object.heap, tensor);
 }
 

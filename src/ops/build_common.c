@@ -6,7 +6,8 @@
 #include "ops/builder.h"
 
 tn_value tn_build_stick(tn_graph *g) {
-    tn_graph_stick(g);
+    if (g)
+        tn_graph_stick(g);
     return TN_NULL_VALUE;
 }
 

@@ -26,11 +26,11 @@ struct tn_rewriter {
 };
 
 tn_graph *tn_rewriter_graph(const tn_rewriter *r) {
-    return r->g;
+    return r ? r->g : NULL;
 }
 
 void *tn_rewriter_user(const tn_rewriter *r) {
-    return r->current ? r->current->user : NULL;
+    return r && r->current ? r->current->user : NULL;
 }
 
 /* --- the work list ----------------------------------------------------------------------------------------------------------------- */
@@ -84,7 +84,7 @@ static tn_status fail_replace(const tn_rewriter *r, tn_status status, tn_node no
 }
 
 tn_status tn_rewrite_replace_output(tn_rewriter *r, tn_node node, uint32_t output, tn_value value) {
-    tn_graph *g = r->g;
+    tn_graph *g = tn_rewriter_graph(r);
     TN_TRY(tn_graph_changeable(g));
     if (!r->current || !tn_node_is_alive(g, node) || output >= tn_node_output_count(g, node))
         return tn_fail(TN_ERR_USAGE,
@@ -118,8 +118,8 @@ tn_status tn_rewrite_replace_output(tn_rewriter *r, tn_node node, uint32_t outpu
 }
 
 tn_status tn_rewrite_replace(tn_rewriter *r, tn_node node, tn_value value) {
-    if (!value.id && tn_graph_check(r->g) != TN_OK)
-        return tn_error_status();
+    if (!r || (!value.id && tn_graph_check(r->g) != TN_OK))
+        return r ? tn_error_status() : tn_fail(TN_ERR_USAGE, "tn_rewrite_replace: the rewriter is NULL");
     if (tn_node_output_count(r->g, node) != 1)
         return tn_fail(TN_ERR_USAGE, "tn_rewrite_replace: the node has %u outputs; use tn_rewrite_replace_output",
                        tn_node_output_count(r->g, node));
@@ -127,8 +127,10 @@ tn_status tn_rewrite_replace(tn_rewriter *r, tn_node node, tn_value value) {
 }
 
 tn_status tn_rewrite_near_miss(tn_rewriter *r, tn_node node, const char *why) {
+    if (!r)
+        return tn_fail(TN_ERR_USAGE, "tn_rewrite_near_miss: the rewriter is NULL");
     if (r->context && r->current)
-        tn_pass_note(r->context, r->g, node, "%s did not fire: %s", r->current->name, why);
+        tn_pass_note(r->context, r->g, node, "%s did not fire: %s", r->current->name, why ? why : "");
     return TN_OK;
 }
 

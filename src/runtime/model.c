@@ -236,6 +236,8 @@ tn_type tn_model_input_type(const tn_model *m, uint32_t i) {
 }
 
 const char *tn_model_describe_input(const tn_model *m, uint32_t i, char *text, size_t size) {
+    if (!text)
+        return "";
     if (!m) {
         snprintf(text, size, "unknown");
         return text;
@@ -244,6 +246,8 @@ const char *tn_model_describe_input(const tn_model *m, uint32_t i, char *text, s
 }
 
 const char *tn_model_describe_output(const tn_model *m, uint32_t i, char *text, size_t size) {
+    if (!text)
+        return "";
     if (!m) {
         snprintf(text, size, "unknown");
         return text;
