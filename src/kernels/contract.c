@@ -102,7 +102,8 @@ static tn_status run(const tn_kernel_args *args) {
     return TN_OK;
 }
 
-static bool takes(const tn_kernel *k) {
+static bool takes(const tn_kernel *k, const tn_kernel_facts *facts) {
+    (void)facts;
     tn_dtype a = (tn_dtype)k->operand[0].dtype, b = (tn_dtype)k->operand[1].dtype, acc = (tn_dtype)k->accumulator;
     return k->steps == 0 && !k->operand[1].guards && tn_register_domain(a) == tn_register_domain(acc) &&
            tn_register_domain(b) == tn_register_domain(acc) && k->operands + k->epilogue + 1 <= TN_MACHINE_REGISTERS;

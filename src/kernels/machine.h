@@ -41,6 +41,8 @@ typedef struct tn_resolved {
 /* Evaluates sizes; merges neighbouring outer axes (and neighbouring inner ones) that all accesses walk alike. An error leaves
    nothing to free; else call tn_resolved_free. */
 tn_status tn_resolve(tn_resolved *r, const tn_kernel_args *args);
+/* The same with the axes as the kernel has them. */
+tn_status tn_resolve_plain(tn_resolved *r, const tn_kernel_args *args);
 void tn_resolved_free(tn_resolved *r);
 
 /* One register: a run of at most TN_RUN elements in the domain of its dtype (f16, bf16, f32: float; f64: double; integers and

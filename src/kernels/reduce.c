@@ -100,7 +100,8 @@ static tn_status run(const tn_kernel_args *args) {
 }
 
 /* Accumulators of 64 bits only: every dtype's sum is exact in them or rounded once at the end. */
-static bool takes(const tn_kernel *k) {
+static bool takes(const tn_kernel *k, const tn_kernel_facts *facts) {
+    (void)facts;
     tn_domain domain = tn_register_domain((tn_dtype)k->accumulator);
     return domain != TN_DOMAIN_F32 && tn_scalar_run((tn_scalar_op)k->combine, domain) != NULL && k->operands > 0 &&
            k->operands + k->steps + k->epilogue + 1 <= TN_MACHINE_REGISTERS;

@@ -80,6 +80,34 @@ static void remove_axis(tn_resolved *r, int axis) {
         r->inner--;
 }
 
+static void swap_axes(tn_resolved_access *a, int i, int j) {
+    int64_t t = a->stride[i];
+    a->stride[i] = a->stride[j];
+    a->stride[j] = t;
+    for (int g = 0; g < a->guards; g++) {
+        t = a->guard[g].coef[i];
+        a->guard[g].coef[i] = a->guard[g].coef[j];
+        a->guard[g].coef[j] = t;
+    }
+}
+
+/* Outer axes in the order of the first output's memory, so that runs follow it. No bit depends on their order. */
+static void order_axes(tn_resolved *r) {
+    if (!r->kernel->outputs)
+        return;
+    const int64_t *stride = r->output[0].stride;
+    for (int n = 1; n < r->outer; n++)
+        for (int i = n; i > 0 && stride[i] > stride[i - 1] && r->extent[i] > 1; i--) {
+            for (int k = 0; k < r->kernel->operands; k++)
+                swap_axes(&r->operand[k], i, i - 1);
+            for (int k = 0; k < r->kernel->outputs; k++)
+                swap_axes(&r->output[k], i, i - 1);
+            int64_t t = r->extent[i];
+            r->extent[i] = r->extent[i - 1];
+            r->extent[i - 1] = t;
+        }
+}
+
 static void merge_axes(tn_resolved *r) {
     /* axes of one element say nothing, unless a guard's offset alone decides there: coefficients of index 0 are 0 */
     for (int i = r->outer + r->inner - 1; i >= 0; i--)
@@ -102,7 +130,7 @@ static void merge_axes(tn_resolved *r) {
     }
 }
 
-tn_status tn_resolve(tn_resolved *r, const tn_kernel_args *args) {
+tn_status tn_resolve_plain(tn_resolved *r, const tn_kernel_args *args) {
     const tn_kernel *k = args->kernel;
     *r = (tn_resolved){.kernel = k, .outer = k->outer, .inner = k->inner};
     tn_arena_init(&r->arena, args->heap);
@@ -126,6 +154,12 @@ tn_status tn_resolve(tn_resolved *r, const tn_kernel_args *args) {
         tn_arena_free(&r->arena);
         return TN_ERR_MEMORY;
     }
+    return TN_OK;
+}
+
+tn_status tn_resolve(tn_resolved *r, const tn_kernel_args *args) {
+    TN_TRY(tn_resolve_plain(r, args));
+    order_axes(r);
     merge_axes(r);
     return TN_OK;
 }

@@ -150,11 +150,18 @@ static tn_status lower_conv(tn_lowerer *l, tn_node node, const tn_view *px, cons
             return TN_ERR_MEMORY;
     }
     d->axis[2 + n] = k->outer;
-    int at_c = k->outer;
-    add_axis(k, true, pw->dim[1]);
+    /* the order of the sum: kernel positions, then channels, whatever the layout */
+    int at_k = k->outer, at_c = k->outer + (int)n;
     for (uint32_t i = 0; i < n; i++)
         if (!add_axis(k, true, pw->dim[2 + i]))
-            return TN_ERR_MEMORY;
+            return TN_ERR_LIMIT;
+    add_axis(k, true, pw->dim[1]);
+    if (!(k->role = tn_arena_alloc(&l->plan->arena, (size_t)k->outer + k->inner)))
+        return TN_ERR_MEMORY;
+    memset(k->role + k->outer, TN_AXIS_SUM, k->inner);
+    k->role[at_m] = TN_AXIS_COLUMN;
+    if (at_group >= 0)
+        k->role[at_group] = TN_AXIS_BATCH;
     tn_access *x = tn_lowering_operand(l, d), *w = tn_lowering_operand(l, d);
     if (!x || !w || !(x->guard = tn_arena_alloc(&l->plan->arena, (n + 1u) * sizeof *x->guard)))
         return TN_ERR_MEMORY;
@@ -170,8 +177,8 @@ static tn_status lower_conv(tn_lowerer *l, tn_node node, const tn_view *px, cons
         return TN_ERR_MEMORY;
     tn_dim offset = tn_lowering_dim(l, px->offset);
     for (uint32_t i = 0; i < n; i++) {
-        w->stride[at_c + 1 + (int)i] = pw->stride[2 + i];
-        TN_TRY(window_axis(l, k, x, px, (int)i + 2, at + (int)i, at_c + 1 + (int)i, stride ? stride[i] : 1, dilation ? dilation[i] : 1,
+        w->stride[at_k + (int)i] = pw->stride[2 + i];
+        TN_TRY(window_axis(l, k, x, px, (int)i + 2, at + (int)i, at_k + (int)i, stride ? stride[i] : 1, dilation ? dilation[i] : 1,
                            lo[i], hi[i], &offset));
     }
     if (!tn_lowering_size(l, offset, &x->offset))
@@ -214,6 +221,15 @@ static tn_status lower_dot(tn_lowerer *l, tn_node node, const tn_view *pa, const
             }
     for (int i = 0; i <= d->rank; i++)
         d->axis[i] = (uint8_t)i;
+    if (!(k->role = tn_arena_alloc(&l->plan->arena, (size_t)k->outer + n_contract + 1)))
+        return TN_ERR_MEMORY;
+    memset(k->role, TN_AXIS_BATCH, k->outer);
+    for (int i = 0; i < pa->rank; i++)
+        if (!listed(batch[0], n_batch, i) && !listed(contract[0], n_contract, i))
+            k->role[axis_of[0][i]] = TN_AXIS_ROW;
+    if (pb->rank > (int)(n_batch + n_contract))
+        k->role[k->outer - 1] = TN_AXIS_COLUMN; /* the last of b's own */
+    memset(k->role + k->outer, TN_AXIS_SUM, n_contract);
     for (uint32_t i = 0; i < n_contract; i++) {
         axis_of[0][contract[0][i]] = axis_of[1][contract[1][i]] = k->outer + k->inner;
         if (!tn_dim_equal(g, tn_lowering_dim(l, pa->dim[contract[0][i]]), tn_lowering_dim(l, pb->dim[contract[1][i]])))

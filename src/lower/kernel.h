@@ -40,6 +40,10 @@ typedef struct tn_scalar_step {
     int64_t flags;   /* is_inf: 1 positive, 2 negative; cast: saturate */
 } tn_scalar_step;
 
+/* What an axis of a contraction is: of rows (operand 0 only), columns (operand 1 only), of both factors, or summed. At most one
+   axis is COLUMN. */
+typedef enum tn_axis_role { TN_AXIS_ROW, TN_AXIS_COLUMN, TN_AXIS_BATCH, TN_AXIS_SUM } tn_axis_role;
+
 typedef enum tn_kernel_kind {
     TN_KERNEL_STRIP,    /* elementwise DAG over the domain, stored to the outputs */
     TN_KERNEL_REDUCE,   /* the same, then one register combined over the inner axes by `combine`, then the epilogue steps */
@@ -60,6 +64,9 @@ typedef struct tn_kernel {
     tn_access *output;       /* [outputs]; strides of outer axes */
     uint16_t *result;        /* [outputs]: the register stored */
     tn_scalar_step *step;    /* [steps + epilogue]. The reduced value is register operands + steps. */
+    uint8_t *role;           /* CONTRACT: [outer + inner], tn_axis_role */
+    void *packed;            /* operand 1 as its way of running wants it; owned by the plan */
+    size_t packed_bytes;
     uint32_t nodes, node_count; /* the graph nodes it stands for: range in tn_plan.kernel_node */
     const struct tn_kernel_impl *impl; /* chosen once per plan */
 } tn_kernel;
@@ -73,12 +80,22 @@ typedef struct tn_kernel_args {
     tn_heap *heap;       /* scratch; prefer the stack */
 } tn_kernel_args;
 
+/* What is known of a kernel when its plan is made. */
+typedef struct tn_kernel_facts {
+    tn_heap *heap;
+    const void *ctx;
+    bool (*constant)(const void *ctx, tn_size size, int64_t *value); /* whether a size is the same at every binding */
+    const tn_tensor *(*weights)(const void *ctx, uint32_t slot);     /* the tensor of a constant slot, or NULL */
+} tn_kernel_facts;
+
 /* One way to run a kind of kernel. The table lists ways best first; a plain one that takes everything is last. */
 typedef struct tn_kernel_impl {
     const char *name;
     uint8_t kind; /* tn_kernel_kind */
     uint8_t isa;  /* tn_isa it needs */
-    bool (*takes)(const tn_kernel *kernel);
+    bool (*takes)(const tn_kernel *kernel, const tn_kernel_facts *facts);
+    /* Packs weights into kernel->packed where that helps. NULL: nothing to prepare. */
+    tn_status (*prepare)(tn_kernel *kernel, const tn_kernel_facts *facts);
     double (*cost)(const tn_kernel *kernel, const int64_t *size); /* seconds, roughly; NULL: unknown */
     tn_status (*run)(const tn_kernel_args *args);
 } tn_kernel_impl;

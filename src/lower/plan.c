@@ -266,6 +266,23 @@ tn_status tn_lowering_finish(tn_lowerer *l, tn_draft *d) {
     return tn_lowering_call(l, k, d->node_count, d->nodes);
 }
 
+static bool is_constant(const void *ctx, tn_size size, int64_t *value) {
+    const tn_lowerer *l = ctx;
+    return tn_dim_is_const(l->graph, tn_lowering_dim(l, size), value);
+}
+
+static const tn_tensor *weights_of(const void *ctx, uint32_t slot) {
+    const tn_lowerer *l = ctx;
+    return l->plan->slot.data[slot].tensor;
+}
+
+/* Whether code for a level runs where `allowed` is the highest one wanted. */
+static bool isa_includes(tn_isa allowed, tn_isa level) {
+    if (level == TN_ISA_GENERIC || level == allowed)
+        return true;
+    return allowed != TN_ISA_NEON && level != TN_ISA_NEON && level < allowed;
+}
+
 tn_status tn_lowering_call(tn_lowerer *l, tn_kernel *k, uint32_t count, const tn_node *nodes) {
     tn_plan *p = l->plan;
     k->nodes = p->kernel_node.len;
@@ -276,13 +293,18 @@ tn_status tn_lowering_call(tn_lowerer *l, tn_kernel *k, uint32_t count, const tn
     p->operators += count;
     p->fused_operators += count > 1 ? count : 0;
     const tn_kernel_table *t = l->options->kernels;
+    const tn_kernel_facts facts = {p->heap, l, is_constant, weights_of};
     for (uint32_t i = 0; i < t->count && !k->impl; i++)
-        if (t->impl[i]->kind == k->kind && t->impl[i]->isa <= l->options->isa && t->impl[i]->takes(k))
+        if (t->impl[i]->kind == k->kind && isa_includes(l->options->isa, (tn_isa)t->impl[i]->isa) && t->impl[i]->takes(k, &facts))
             k->impl = t->impl[i];
     if (!k->impl)
         return tn_fail(TN_ERR_INTERNAL, "no kernel takes %s", tn_node_op_name(l->graph, nodes[0]));
-    if (!tn_vec_push(p->heap, &p->kernel, *k))
+    if (!tn_vec_reserve(p->heap, &p->kernel, 1))
         return TN_ERR_MEMORY;
+    if (k->impl->prepare)
+        TN_TRY(k->impl->prepare(k, &facts));
+    p->packed_bytes += k->packed_bytes;
+    p->kernel.data[p->kernel.len++] = *k;
     return tn_lowering_emit(l, TN_DO_CALL, p->kernel.len - 1, 0);
 }
 

@@ -85,7 +85,7 @@ typedef struct tn_plan {
     tn_u32_vec output_view;         /* by graph output */
     /* counts for `info` and `bench` */
     uint32_t operators, fused_operators;
-    size_t weight_bytes;
+    size_t weight_bytes, packed_bytes;
 } tn_plan;
 
 typedef struct tn_lower_options {

@@ -1,0 +1,138 @@
+/* Depthwise convolution in f32: one row of channels at a time, where channels lie side by side. */
+#include <string.h>
+
+#include "kernels/gemm.h"
+#include "kernels/kernels.h"
+#include "kernels/machine.h"
+
+typedef struct depthwise {
+    const tn_resolved *r;
+    const tn_gemm_level *level;
+    int group; /* the axis of channels */
+    int64_t taps;
+} depthwise;
+
+static int group_axis(const tn_kernel *k) {
+    for (int i = 0; i < k->outer; i++)
+        if (k->role[i] == TN_AXIS_BATCH)
+            return i;
+    return -1;
+}
+
+#define MAX_TAPS 256
+
+static void row(void *ctx, int64_t *at, int64_t n) {
+    const depthwise *d = ctx;
+    const tn_resolved *r = d->r;
+    const tn_kernel *k = r->kernel;
+    const tn_resolved_access *a = &r->operand[0], *c = &r->output[0];
+    const float *tap[MAX_TAPS];
+    tn_register reg[TN_MACHINE_REGISTERS];
+    uint32_t reduced = (uint32_t)k->operands + k->steps;
+    int64_t t = 0, first = at[d->group];
+    do {
+        int64_t low, high;
+        tn_machine_inside(a, r->outer + r->inner, -1, at, 1, &low, &high);
+        tap[t++] = low < high ? (const float *)a->base + tn_machine_offset(a, r->outer + r->inner, at) : NULL;
+    } while (tn_machine_next(r, at));
+    bool direct = !k->epilogue && k->outputs == 1 && c->dtype == TN_F32;
+    float *out = direct ? (float *)c->base + tn_machine_offset(c, r->outer, at) : reg[reduced].f;
+    /* a piece of the channels: weights are [taps][all channels] */
+    tn_depthwise_row q = {.groups = n, .stride = r->extent[d->group], .taps = t, .a = tap, .w = (const float *)k->packed + first, .out = out};
+    d->level->depthwise(&q);
+    if (direct)
+        return;
+    for (int i = 2; i < k->operands; i++)
+        tn_machine_load(r, &r->operand[i], d->group, at, n, &reg[i]);
+    tn_machine_steps(k, k->steps, k->epilogue, reduced + 1, n, reg);
+    for (int i = 0; i < k->outputs; i++)
+        tn_machine_store(r, &r->output[i], d->group, at, n, &reg[k->result[i]]);
+}
+
+static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level, const tn_kernel_impl *other) {
+    tn_resolved r;
+    TN_TRY(tn_resolve_plain(&r, args));
+    depthwise d = {.r = &r, .level = level, .group = group_axis(args->kernel)};
+    bool beside = r.operand[0].stride[d.group] == 1 && r.output[0].stride[d.group] == 1;
+    if (beside)
+        tn_machine_rows(&r, args->pool, d.group, TN_RUN, row, &d);
+    tn_resolved_free(&r);
+    if (beside)
+        return TN_OK;
+    /* channels apart: as a contraction of one column, whose packed columns these are not */
+    tn_kernel plain = *args->kernel;
+    plain.packed = NULL;
+    tn_kernel_args again = *args;
+    again.kernel = &plain;
+    return other->run(&again);
+}
+
+static bool is_one(const tn_kernel_facts *f, tn_size size) {
+    int64_t n;
+    return f->constant(f->ctx, size, &n) && n == 1;
+}
+
+/* One channel in, one out, for each group; constant weights of constant shape. */
+static bool takes(const tn_kernel *k, const tn_kernel_facts *f) {
+    const tn_tensor *w = k->role ? f->weights(f->ctx, k->operand[1].slot) : NULL;
+    if (!w || !w->contiguous || k->operand[0].dtype != TN_F32 || w->dtype != TN_F32 || k->accumulator != TN_F32 || k->reduced != TN_F32 ||
+        k->steps || group_axis(k) < 0 || k->inner < 2 || !is_one(f, k->extent[k->outer + k->inner - 1]) ||
+        k->operands + k->epilogue + 1 > TN_MACHINE_REGISTERS)
+        return false;
+    int64_t taps = 1, n;
+    int batches = 0;
+    for (int i = 0; i < k->outer; i++) {
+        batches += k->role[i] == TN_AXIS_BATCH;
+        if (k->role[i] == TN_AXIS_COLUMN && !is_one(f, k->extent[i]))
+            return false;
+    }
+    for (int i = k->outer; i < k->outer + k->inner; i++) {
+        if (!f->constant(f->ctx, k->extent[i], &n) || n > MAX_TAPS)
+            return false;
+        taps *= n;
+        if (taps > MAX_TAPS || taps < 1)
+            return false;
+    }
+    int64_t offset, groups;
+    return batches == 1 && f->constant(f->ctx, k->operand[1].offset, &offset) && offset == 0 &&
+           f->constant(f->ctx, k->extent[group_axis(k)], &groups) && w->count == groups * taps;
+}
+
+static tn_status prepare(tn_kernel *k, const tn_kernel_facts *f) {
+    const tn_tensor *w = f->weights(f->ctx, k->operand[1].slot);
+    int64_t groups = 0;
+    f->constant(f->ctx, k->extent[group_axis(k)], &groups);
+    size_t bytes = (size_t)w->count * sizeof(float);
+    float *to = tn_alloc_aligned(f->heap, bytes + 64, 64);
+    if (!to)
+        return TN_ERR_MEMORY;
+    int64_t taps = groups ? w->count / groups : 0;
+    for (int64_t g = 0; g < groups; g++)
+        for (int64_t t = 0; t < taps; t++)
+            memcpy(&to[t * groups + g], (const char *)w->data + (g * taps + t) * 4, 4);
+    k->packed = to;
+    k->packed_bytes = bytes;
+    return TN_OK;
+}
+
+#define LEVEL(name, i)                                                                                                 \
+    static tn_status run_##name(const tn_kernel_args *args) { return run_at(args, &tn_gemm_##name, &tn_kernel_gemm[i]); }
+#define ROW(n, level) \
+    {.name = "depthwise " #n, .kind = TN_KERNEL_CONTRACT, .isa = level, .takes = takes, .prepare = prepare, .run = run_##n}
+LEVEL(generic, 0)
+#if defined(TN_HAVE_ISA_AVX512)
+LEVEL(avx2, 1)
+LEVEL(avx512, 2)
+#elif defined(TN_HAVE_ISA_NEON)
+LEVEL(neon, 1)
+#endif
+
+const tn_kernel_impl tn_kernel_depthwise[] = {
+    ROW(generic, TN_ISA_GENERIC),
+#if defined(TN_HAVE_ISA_AVX512)
+    ROW(avx2, TN_ISA_AVX2),
+    ROW(avx512, TN_ISA_AVX512),
+#elif defined(TN_HAVE_ISA_NEON)
+    ROW(neon, TN_ISA_NEON),
+#endif
+};

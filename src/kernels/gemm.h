@@ -1,0 +1,41 @@
+/* The batch-reduce contraction: a register tile of outputs summed over runs of the reduced index, rows read in place through
+   pointers, columns from packed panels. One source for each instruction-set level (isa/gemm.c). */
+#ifndef TN_KERNELS_GEMM_H
+#define TN_KERNELS_GEMM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TN_GEMM_MAX_ROWS 16
+#define TN_GEMM_MAX_COLUMNS 32
+
+/* One tile: c[i][0..columns) = (or +=) sum over runs r and k < length[r] of a[r * stride + i][k] * b[...][column].
+   Each output is one chain of fused multiply-adds (multiply, then add at the generic level) in the order of the runs: its bits do
+   not depend on the tile, nor on which rows and columns stand beside it. */
+typedef struct tn_gemm_tile {
+    int rows, columns;       /* at most the level's */
+    int64_t runs;
+    const int64_t *length;   /* [runs] */
+    const float *const *a;   /* [runs][stride], rows used */
+    int64_t stride;
+    const float *b;          /* packed panel: [sum of lengths][level's columns] */
+    float *const *c;         /* [rows] */
+} tn_gemm_tile;
+
+/* A depthwise row: out[g] = sum over taps t of a[t][g] * w[t * stride + g], for g < groups. */
+typedef struct tn_depthwise_row {
+    int64_t groups, stride, taps;
+    const float *const *a; /* [taps]; NULL where the tap lies outside */
+    const float *w;
+    float *out;
+} tn_depthwise_row;
+
+typedef struct tn_gemm_level {
+    int rows, columns;
+    void (*tile)(const tn_gemm_tile *tile);
+    void (*depthwise)(const tn_depthwise_row *row);
+} tn_gemm_level;
+
+extern const tn_gemm_level tn_gemm_generic, tn_gemm_avx2, tn_gemm_avx512, tn_gemm_avx512_vnni, tn_gemm_neon;
+
+#endif
