@@ -86,6 +86,7 @@ tn_status tn_lower_window(tn_lowerer *l, tn_node node) {
     if (!a || !(a->guard = tn_arena_alloc(&l->plan->arena, (p.rank + 1u) * sizeof *a->guard)))
         return TN_ERR_MEMORY;
     use_place(a, &p, dtype);
+    d->channels_last = tn_view_is_channels_last(l, &p);
     a->fill_identity = k->combine;
     tn_dim offset = tn_lowering_dim(l, p.offset);
     for (int i = 0; i < p.rank; i++)
@@ -129,6 +130,7 @@ static tn_status lower_conv(tn_lowerer *l, tn_node node, const tn_view *px, cons
     tn_draft *d = contract_draft(l, y, node);
     if (!d)
         return TN_ERR_MEMORY;
+    d->channels_last = true; /* channels innermost: the sum runs through memory, and so do the columns of the result */
     tn_kernel *k = &d->kernel;
     tn_size extent, s_groups, s_per;
     int at = 0, at_group = -1;

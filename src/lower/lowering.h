@@ -21,6 +21,7 @@ typedef struct tn_draft {
     uint8_t axis[TN_MAX_RANK + 1];
     uint8_t rank;
     uint16_t result; /* register code of the value */
+    bool channels_last; /* its value is better laid out with axis 1 innermost */
     tn_value value;
     tn_node nodes[TN_FUSE_STEPS];
     uint32_t node_count;
@@ -65,6 +66,12 @@ uint16_t tn_lowering_step(tn_draft *draft, tn_scalar_step step);
 uint16_t tn_lowering_merge(tn_lowerer *l, tn_draft *draft, tn_draft *part);
 /* Reads a place along the draft's outer axes as its value's axes (place rank = value rank). */
 tn_status tn_lowering_read(tn_lowerer *l, tn_draft *draft, uint32_t place);
+/* Whether a view of rank 3 and up lies with axis 1 innermost. */
+bool tn_view_is_channels_last(const tn_lowerer *l, const tn_view *view);
+/* Strides of a value laid out so, from its dims. */
+void tn_lowering_channels_last(tn_lowerer *l, tn_value value, tn_dim *strides);
+/* Whether a value is an output of the graph: those are laid out as they are handed over. */
+bool tn_lowering_is_output(const tn_lowerer *l, tn_value value);
 bool tn_view_is_contiguous(const tn_lowerer *l, const tn_view *place);
 tn_dim *tn_view_strides(tn_lowerer *l, const tn_view *place); /* in scratch */
 /* Chooses the way a finished kernel runs and emits its CALL. */

@@ -170,6 +170,7 @@ static tn_status lower_pad(tn_lowerer *l, tn_node node, const tn_view *p, const 
     a->dtype = (uint8_t)dtype;
     a->guard = guard;
     a->fill = tn_tensor_get_f64(value, 0);
+    d->channels_last = tn_view_is_channels_last(l, p);
     for (int i = 0; i < p->rank; i++) {
         a->stride[i] = p->stride[i];
         if (is_const(l, lo[i], 0) && is_const(l, hi[i], 0))
@@ -200,7 +201,18 @@ static tn_status lower_concat(tn_lowerer *l, tn_node node) {
         for (int j = 0; j < rank; j++)
             if (j != axis && !tn_dim_equal(g, tn_value_dim(g, tn_node_input(g, node, i), j), tn_value_dim(g, y, j)))
                 return TN_ERR_UNSUPPORTED;
-    uint32_t whole = tn_lowering_view(l, y, slot, (tn_dim){0}, NULL);
+    bool last = !tn_lowering_is_output(l, y);
+    for (uint32_t i = 0; i < n && last; i++) {
+        uint32_t from = tn_lowering_value(l, tn_node_input(g, node, i));
+        if (from == TN_NO_VIEW)
+            return tn_error_status();
+        const tn_view v = l->plan->view.data[from];
+        last = tn_view_is_channels_last(l, &v);
+    }
+    tn_dim strides[TN_MAX_RANK];
+    if (last)
+        tn_lowering_channels_last(l, y, strides);
+    uint32_t whole = tn_lowering_view(l, y, slot, (tn_dim){0}, last ? strides : NULL);
     if (whole == TN_NO_VIEW)
         return tn_error_status();
     tn_dim offset = tn_dim_const(g, 0);

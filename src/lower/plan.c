@@ -94,6 +94,40 @@ bool tn_view_is_contiguous(const tn_lowerer *l, const tn_view *place) {
     return true;
 }
 
+bool tn_view_is_channels_last(const tn_lowerer *l, const tn_view *v) {
+    tn_graph *g = l->graph;
+    if (v->rank < 3 || tn_view_is_contiguous(l, v))
+        return false;
+    tn_dim step = tn_dim_const(g, 1);
+    for (int i = 0; i < v->rank; i++) {
+        int axis = i == 0 ? 1 : i == v->rank - 1 ? 0 : v->rank - i;
+        int64_t n;
+        tn_dim dim = tn_lowering_dim(l, v->dim[axis]);
+        bool one = tn_dim_is_const(g, dim, &n) && n == 1;
+        if (!one && tn_lowering_dim(l, v->stride[axis]).id != step.id)
+            return false;
+        step = tn_dim_mul(g, step, dim);
+    }
+    return true;
+}
+
+void tn_lowering_channels_last(tn_lowerer *l, tn_value value, tn_dim *strides) {
+    int rank = tn_value_rank(l->graph, value);
+    tn_dim step = tn_dim_const(l->graph, 1);
+    for (int i = 0; i < rank; i++) {
+        int axis = i == 0 ? 1 : i == rank - 1 ? 0 : rank - i;
+        strides[axis] = step;
+        step = tn_dim_mul(l->graph, step, tn_value_dim(l->graph, value, axis));
+    }
+}
+
+bool tn_lowering_is_output(const tn_lowerer *l, tn_value value) {
+    for (tn_use u = tn_value_first_use(l->graph, value); u.node.id; u = tn_use_next(l->graph, u))
+        if (tn_node_has_trait(l->graph, u.node, TN_TERMINATOR) && tn_node_parent(l->graph, u.node).id == l->graph->main_region)
+            return true;
+    return false;
+}
+
 tn_dim *tn_view_strides(tn_lowerer *l, const tn_view *place) {
     tn_dim *s = tn_arena_alloc(&l->scratch, (place->rank + 1u) * sizeof *s);
     for (int i = 0; s && i < place->rank; i++)
@@ -178,6 +212,7 @@ tn_status tn_lowering_read(tn_lowerer *l, tn_draft *d, uint32_t place) {
     a->slot = p.slot;
     a->dtype = (uint8_t)tn_value_dtype(l->graph, p.value);
     a->offset = p.offset;
+    d->channels_last |= tn_view_is_channels_last(l, &p);
     return spread(l, d, &p, a->stride);
 }
 
@@ -225,6 +260,7 @@ uint16_t tn_lowering_merge(tn_lowerer *l, tn_draft *d, tn_draft *part) {
     for (uint32_t i = 0; i < part->node_count; i++)
         d->nodes[d->node_count++] = part->nodes[i];
     l->draft_of[part->value.id] = NULL;
+    d->channels_last |= part->channels_last;
     return (uint16_t)(part->result & TN_REG_STEP ? part->result + steps : part->result + base);
 }
 
@@ -242,7 +278,11 @@ tn_status tn_lowering_finish(tn_lowerer *l, tn_draft *d) {
     tn_kernel *k = &d->kernel;
     l->draft_of[d->value.id] = NULL;
     uint32_t slot = tn_lowering_arena_slot(l, d->value);
-    uint32_t place = tn_lowering_view(l, d->value, slot, (tn_dim){0}, NULL);
+    tn_dim last[TN_MAX_RANK];
+    bool channels_last = d->channels_last && d->rank >= 3 && !tn_lowering_is_output(l, d->value);
+    if (channels_last)
+        tn_lowering_channels_last(l, d->value, last);
+    uint32_t place = tn_lowering_view(l, d->value, slot, (tn_dim){0}, channels_last ? last : NULL);
     k->output = tn_arena_alloc(&p->arena, sizeof *k->output);
     k->result = tn_arena_alloc(&p->arena, sizeof *k->result);
     if (place == TN_NO_VIEW || !k->output || !k->result)
