@@ -104,22 +104,38 @@ static tn_status expand_split(tn_expand *x) {
 
 enum { BEFORE = -1, INSIDE = 0, AFTER = 1 };
 
-/* A bound as the file gives it: counted from the start, made so; or far outside on either side. False: its sign is unknown. */
-static bool position(tn_expand *x, tn_dim bound, tn_dim size, tn_dim *at, int *side) {
+/* Whether an expression has at most `room` operations and symbols; what is left of it. */
+static int room_left(const tn_graph *g, uint32_t id, int room) {
+    const tn_dim_expr *e = &g->dims.expr.data[id];
+    room--;
+    for (uint32_t i = 0; i < e->nargs && room > 0; i++)
+        room = room_left(g, g->dims.arg.data[e->args + i], room);
+    return room;
+}
+
+/* A bound as the file gives it: counted from the start, made so; or far outside on either side. The largest 32-bit and 64-bit integers
+   mean the end. */
+static tn_status position(tn_expand *x, tn_dim bound, tn_dim size, tn_dim *at, int *side) {
+    tn_graph *g = x->graph;
     int64_t v;
     *side = INSIDE;
-    if (tn_dim_is_const(x->graph, bound, &v) && (v > INT64_MAX / 4 || v < -(INT64_MAX / 4))) {
+    if (tn_dim_is_const(g, bound, &v) && (v > INT64_MAX / 4 || v < -(INT64_MAX / 4) || v == INT32_MAX)) {
         *side = v > 0 ? AFTER : BEFORE;
         *at = tn_size(x, 0);
-        return true;
+        return TN_OK;
     }
     *at = bound;
     if (tn_size_at_least(x, bound, 0))
-        return true;
-    if (!tn_size_at_most(x, bound, -1))
-        return false;
-    *at = tn_dim_add(x->graph, size, bound);
-    return true;
+        return TN_OK;
+    tn_dim less = tn_size(x, 1); /* 1 where the bound is negative, else 0 */
+    if (!tn_size_at_most(x, bound, -1)) {
+        /* Expressions that hold such sizes would grow from slice to slice. */
+        if (room_left(g, bound.id, 48) <= 0)
+            return tn_expand_later(x, "needs the sign of a bound");
+        less = tn_dim_min(g, less, tn_dim_max(g, tn_dim_sub(g, tn_size(x, 0), bound), tn_size(x, 0)));
+    }
+    *at = tn_dim_add(g, bound, tn_dim_mul(g, less, size));
+    return TN_OK;
 }
 
 /* Start and number of elements of one axis. */
@@ -128,8 +144,8 @@ static tn_status slice_axis(tn_expand *x, tn_dim from, tn_dim to, int64_t step, 
     tn_graph *g = x->graph;
     tn_dim zero = tn_size(x, 0), one = tn_size(x, 1), a, b, span;
     int a_side, b_side;
-    if (!position(x, from, size, &a, &a_side) || !position(x, to, size, &b, &b_side))
-        return tn_expand_later(x, "needs the sign of a bound");
+    TN_TRY(position(x, from, size, &a, &a_side));
+    TN_TRY(position(x, to, size, &b, &b_side));
     if (step > 0) {
         a = a_side == BEFORE ? zero : a_side == AFTER ? size : tn_dim_min(g, tn_dim_max(g, a, zero), size);
         b = b_side == BEFORE ? zero : b_side == AFTER ? size : tn_dim_min(g, tn_dim_max(g, b, zero), size);
