@@ -437,30 +437,47 @@ typedef struct batched {
     tn_status status;
 } batched;
 
-/* One step of one entry: t, then the states. Beyond the entry's length states stay and outputs are zero. */
-static void build_step(void *ctx, tn_graph *g, const tn_value *args, tn_value *results) {
+/* One step of one entry: the states, then t. Beyond the entry's length states stay and outputs are zero. */
+static tn_status build_step(tn_expand *x, void *ctx, const tn_value *args, tn_value *results) {
     batched *s = ctx;
-    tn_expand *x = s->x;
+    tn_graph *g = x->graph;
     tn_value t = args[s->states], end = s->lengths ? s->length : tn_expand_size_value(x, s->steps, TN_I64);
-    tn_value back = tn_sub(g, tn_sub(g, end, t), tn_scalar(g, TN_I64, 1)), *in;
-    if (s->status != TN_OK)
-        return;
-    in = tn_expand_alloc(x, (size_t)s->states + s->scanned + 1, sizeof *in);
-    if (!in) {
-        s->status = tn_error_status();
-        return;
-    }
+    tn_value back = tn_sub(g, tn_sub(g, end, t), tn_scalar(g, TN_I64, 1));
+    tn_value *in = tn_expand_alloc(x, (size_t)s->states + s->scanned + 1, sizeof *in);
+    if (!in)
+        return tn_error_status();
     back = tn_max(g, back, tn_scalar(g, TN_I64, 0));
     for (uint32_t i = 0; i < s->states; i++)
         in[i] = args[i];
     for (uint32_t i = 0; i < s->scanned; i++)
         in[s->states + i] = tn_gather(g, s->xs[i], s->ways[i] ? back : t, 0);
-    s->status = tn_expand_body(x, 0, s->states + s->scanned, in, s->results, results);
-    if (s->status != TN_OK || !s->lengths)
-        return;
+    TN_TRY(tn_expand_body(x, 0, s->states + s->scanned, in, s->results, results));
+    if (!s->lengths)
+        return TN_OK;
     tn_value live = tn_less(g, t, s->length);
     for (uint32_t i = 0; i < s->results; i++)
         results[i] = tn_select(g, live, results[i], i < s->states ? args[i] : tn_scalar_like(g, results[i], 0));
+    return TN_OK;
+}
+
+static tn_status scan_entry(batched *s, const tn_value *states, tn_value *results) {
+    tn_expand *x = s->x;
+    tn_graph *g = x->graph;
+    body b = {.carried = s->states, .args = s->states + 1, .results = s->results, .build = build_step, .ctx = s};
+    tn_value *in = tn_expand_alloc(x, b.args, sizeof *in);
+    b.types = tn_expand_alloc(x, b.args, sizeof *b.types);
+    if (!in || !b.types)
+        return tn_error_status();
+    for (uint32_t i = 0; i < s->states; i++) {
+        in[i] = states[i];
+        b.types[i] = tn_value_type(g, in[i]);
+    }
+    in[s->states] = tn_iota(g, TN_I64, 1, &s->steps, 0);
+    b.types[s->states] = tn_type_tensor(g, TN_I64, 0, NULL);
+    TN_TRY(tn_graph_check(g));
+    TN_TRY(settle(x, &b));
+    tn_attr attr = TN_A_INT("carried", s->states);
+    return add_node(x, "scan", b.args, in, 1, &attr, 1, &b.region, s->results, results);
 }
 
 /* One entry: [length,] states, inputs. */
@@ -468,12 +485,9 @@ static void build_entry(void *ctx, tn_graph *g, const tn_value *args, tn_value *
     batched *s = ctx;
     if (s->lengths)
         s->length = tn_cast(g, args[0], TN_I64);
-    const tn_value *states = args + s->lengths;
-    s->xs = states + s->states;
-    tn_value t = tn_iota(g, TN_I64, 1, &s->steps, 0);
-    tn_status status = tn_scan(g, s->states, states, 1, &t, build_step, s, s->results - s->states, results);
+    s->xs = args + s->lengths + s->states;
     if (s->status == TN_OK)
-        s->status = status;
+        s->status = scan_entry(s, args + s->lengths, results);
 }
 
 static tn_status expand_scan_batched(tn_expand *x) {
