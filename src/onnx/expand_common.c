@@ -103,6 +103,15 @@ tn_value tn_expand_mean(tn_expand *x, tn_value value, int count, const int *axes
     return tn_div(x->graph, tn_reduce_sum(x->graph, value, (uint32_t)count, axes, true), n);
 }
 
+tn_value tn_expand_sized_as(tn_graph *graph, tn_value value, tn_value like) {
+    tn_dim dims[TN_MAX_RANK];
+    int rank = value.id && like.id ? tn_value_rank(graph, like) : -1;
+    if (rank < 0)
+        return value;
+    memcpy(dims, tn_value_dims(graph, like), (size_t)rank * sizeof *dims);
+    return tn_reshape_dims(graph, value, rank, dims);
+}
+
 tn_value tn_expand_slice(tn_expand *x, tn_value value, int axis, tn_dim start, tn_dim size, int64_t step) {
     tn_dim starts[TN_MAX_RANK], sizes[TN_MAX_RANK];
     int64_t steps[TN_MAX_RANK];

@@ -63,6 +63,8 @@ tn_value tn_expand_full(tn_expand *x, tn_dtype dtype, double number, int rank, c
 tn_value tn_expand_count(tn_expand *x, tn_value value, int count, const int *axes, tn_dtype dtype);
 /* Mean over axes, kept as 1; the sum and the division in the value's own dtype. count 0: the value. */
 tn_value tn_expand_mean(tn_expand *x, tn_value value, int count, const int *axes);
+/* `value` with the sizes of `like`, of the same rank: what a trip makes of a loop value. Checked at run time where not provable. */
+tn_value tn_expand_sized_as(tn_graph *graph, tn_value value, tn_value like);
 /* One slice of an axis: sizes and starts of the other axes are whole. */
 tn_value tn_expand_slice(tn_expand *x, tn_value value, int axis, tn_dim start, tn_dim size, int64_t step);
 

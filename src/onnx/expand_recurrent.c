@@ -136,7 +136,8 @@ static tn_value apply(const cell *c, const activation *act, tn_value v) {
 /* Gates first..first + count - 1 along `axis`. */
 static tn_value gate(const cell *c, tn_value v, int axis, int first, int count) {
     tn_graph *g = c->x->graph;
-    tn_dim start = tn_dim_mul(g, tn_size(c->x, first), c->hidden), size = tn_dim_mul(g, tn_size(c->x, count), c->hidden);
+    tn_dim start = tn_dim_mul(g, tn_size(c->x, first), c->hidden),
+           size = tn_dim_mul(g, tn_size(c->x, count), c->hidden);
     return tn_expand_slice(c->x, v, axis, start, size, 1);
 }
 
@@ -169,8 +170,7 @@ static void step_gru(const cell *c, const tn_value *args, tn_value *h) {
         candidate = (tn_value){0};
     }
     tn_value z = apply(c, &c->act[0], gate(c, sum, 1, 0, 1)), r = apply(c, &c->act[0], gate(c, sum, 1, 1, 1));
-    candidate =
-        c->linear_before ? tn_mul(g, r, candidate) : recur(c, tn_mul(g, r, before), gate(c, c->r, 0, 2, 1));
+    candidate = c->linear_before ? tn_mul(g, r, candidate) : recur(c, tn_mul(g, r, before), gate(c, c->r, 0, 2, 1));
     candidate = apply(c, &c->act[1], tn_add(g, gate(c, in, 1, 2, 1), candidate));
     if (!z.id)
         return;
@@ -210,7 +210,7 @@ static void step(void *ctx, tn_graph *g, const tn_value *args, tn_value *results
             now[i] = tn_select(g, live, now[i], args[i]);
     }
     for (int i = 0; i < carried; i++)
-        results[i] = now[i];
+        results[i] = tn_expand_sized_as(g, now[i], args[i]);
 }
 
 /* --- one direction --------------------------------------------------------------------------------------------------------------- */
@@ -407,9 +407,9 @@ static tn_status expand_rnn(tn_expand *x) {
 
 /* --- rows -------------------------------------------------------------------------------------------------------------------------- */
 
-#define COMMON                                                                                                     \
-    TN_SPEC_STRINGS("activations"), TN_SPEC_FLOATS("activation_alpha"), TN_SPEC_FLOATS("activation_beta"),         \
-        TN_SPEC_FLOAT("clip", 0), TN_SPEC_STRING("direction", "forward", "forward|reverse|bidirectional"),         \
+#define COMMON                                                                                             \
+    TN_SPEC_STRINGS("activations"), TN_SPEC_FLOATS("activation_alpha"), TN_SPEC_FLOATS("activation_beta"), \
+        TN_SPEC_FLOAT("clip", 0), TN_SPEC_STRING("direction", "forward", "forward|reverse|bidirectional"), \
         TN_SPEC_INT("hidden_size", 0), TN_SPEC_INT("layout", 0)
 static const tn_attr_spec lstm_attrs[] = {COMMON, TN_SPEC_INT("input_forget", 0), {0}};
 static const tn_attr_spec gru_attrs[] = {COMMON, TN_SPEC_INT("linear_before_reset", 0), {0}};

@@ -35,6 +35,8 @@ static void eliminate(void *ctx, tn_graph *g, const tn_value *args, tn_value *re
     results[0] = tn_sub(g, m, tn_mul(g, tn_expand_dims(g, factor, 1, columns), pivot_row));
     pivot = tn_squeeze(g, tn_select(g, tn_equal(g, at, k), pivot, tn_neg(g, pivot)), 1, last);
     results[1] = tn_mul(g, args[1], pivot);
+    for (int i = 0; i < 2; i++)
+        results[i] = tn_expand_sized_as(g, results[i], args[i]);
 }
 
 static tn_status expand_det(tn_expand *x) {
@@ -76,7 +78,8 @@ static void attend(void *ctx, tn_graph *g, const tn_value *args, tn_value *resul
         tn_value known = tn_dot(g, k, state, 2, batch, batch, 1, third, third);
         v = tn_mul(g, args[l->gated ? 5 : 4], tn_sub(g, v, known));
     }
-    results[0] = tn_add(g, state, tn_mul(g, tn_expand_dims(g, k, 1, value_axis), tn_expand_dims(g, v, 1, key_axis)));
+    state = tn_add(g, state, tn_mul(g, tn_expand_dims(g, k, 1, value_axis), tn_expand_dims(g, v, 1, key_axis)));
+    results[0] = tn_expand_sized_as(g, state, args[0]);
     results[1] = tn_mul(g, tn_dot(g, q, results[0], 2, batch, batch, 1, fourth, third), l->scale);
 }
 
