@@ -366,7 +366,7 @@ static tn_status eval_concat_from(tn_eval *e) {
     bool new_axis = tn_attr_int(e->graph, e->node, "new_axis") != 0;
     int64_t axis = tn_attr_int(e->graph, e->node, "axis"), dims[TN_MAX_RANK + 1], strides[TN_MAX_RANK + 1], at = 0;
     size_t n;
-    int rank;
+    int rank = 0;
     TN_TRY(operand_sequence(e, 0, &n));
     if (n == 0)
         return tn_eval_fail(e, TN_ERR_INPUT, "the sequence is empty: the shape of the result is not known");

@@ -106,7 +106,7 @@ static void try_compress(op_harness *h, tn_dtype dtype) {
 static int compare(const tn_tensor *x, int axis, int64_t a, int64_t b) {
     tn_dtype dtype = (tn_dtype)x->dtype;
     for (int64_t i = 0; i < x->count; i++) {
-        int64_t index[TN_MAX_RANK], j = b;
+        int64_t index[TN_MAX_RANK] = {0}, j = b;
         unravel(i, x->rank, x->dims, index);
         if (axis < 0 ? i != a : index[axis] != a)
             continue;
@@ -228,7 +228,7 @@ static void oracle_window(const op_case *c, tn_tensor *out) {
                 best = j;
         }
         if (column && best >= 0) {
-            int64_t at[TN_MAX_RANK], number = 0;
+            int64_t at[TN_MAX_RANK] = {0}, number = 0;
             unravel(best, x->rank, x->dims, at);
             for (int k = 0; k < 2; k++)
                 number = number * x->dims[k] + at[k];
