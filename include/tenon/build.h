@@ -42,7 +42,7 @@ static inline tn_shape_item tn_shape_sized(long long size) { tn_shape_item i; i.
 #define TN_SHAPE(...) \
     ((tn_shape){TN_SHAPE_COUNT(__VA_ARGS__), {TN_SHAPE_CAT(TN_SHAPE_COUNT(__VA_ARGS__))(__VA_ARGS__)}})
 #endif
-/* All axes, where a list of axes is asked for. */
+/* All axes, where a list of axes is asked for. The macros of reductions take it as the last argument too: keepdims is false then. */
 #define TN_ALL_AXES 0, NULL
 
 /* --- inputs, outputs, constants ---------------------------------------------------------------------------------------- */
@@ -106,12 +106,62 @@ TN_API tn_value tn_dot(tn_graph *graph, tn_value a, tn_value b, uint32_t batch, 
 /* numpy's matmul: 1-D operands, broadcast batch dimensions. */
 TN_API tn_value tn_matmul(tn_graph *graph, tn_value a, tn_value b);
 
+/* --- elements at computed positions: negative indices count from the end, one out of range is an error of the run ------------ */
+TN_API tn_value tn_gather_elements(tn_graph *graph, tn_value x, tn_value indices, int axis); /* numpy's take_along_axis */
+/* Slices named by the tuples along the last axis of `indices`, after `batch_dims` axes that x and indices share. */
+TN_API tn_value tn_gather_nd(tn_graph *graph, tn_value x, tn_value indices, int batch_dims);
+/* x with updates put in, in order. reduction: "none" (replace; NULL too), "add", "mul", "max", "min". */
+TN_API tn_value tn_scatter_elements(tn_graph *graph, tn_value x, tn_value indices, tn_value updates, int axis,
+                                    const char *reduction);
+TN_API tn_value tn_scatter_nd(tn_graph *graph, tn_value x, tn_value indices, tn_value updates, const char *reduction);
+/* The part of x of this size (rank entries) that begins at `starts`, an integer vector; and x with that part replaced. */
+TN_API tn_value tn_dynamic_slice(tn_graph *graph, tn_value x, tn_value starts, const tn_dim *size);
+TN_API tn_value tn_dynamic_update_slice(tn_graph *graph, tn_value x, tn_value update, tn_value starts);
+TN_API tn_value tn_reverse(tn_graph *graph, tn_value x, uint32_t count, const int *axes); /* a slice of step -1 */
+
+/* --- order along an axis: NaN is the largest, equal elements keep their order ---------------------------------------------------- */
+TN_API tn_value tn_argmax(tn_graph *graph, tn_value x, int axis, bool keepdims); /* i64; the first; NaN is the extreme */
+TN_API tn_value tn_argmin(tn_graph *graph, tn_value x, int axis, bool keepdims);
+/* Running results; exclusive: of the elements before each; reverse: from the end. */
+#define TN_BUILD_CUMULATIVE(X) X(cumsum) X(cumprod) X(cummax) X(cummin)
+#define X(name) TN_API tn_value tn_##name(tn_graph *graph, tn_value x, int axis, bool exclusive, bool reverse);
+TN_BUILD_CUMULATIVE(X)
+#undef X
+/* The elements in order; where each stood (i64) in *positions, unless that is NULL. */
+TN_API tn_value tn_sort(tn_graph *graph, tn_value x, int axis, bool descending, tn_value *positions);
+TN_API tn_value tn_top_k(tn_graph *graph, tn_value x, int64_t k, int axis, bool largest, tn_value *positions);
+
+/* --- as long as the data say ------------------------------------------------------------------------------------------------------ */
+TN_API tn_value tn_nonzero(tn_graph *graph, tn_value x); /* i64 [rank, n]: positions of the elements that are not zero */
+TN_API tn_value tn_compress(tn_graph *graph, tn_value x, tn_value condition, int axis); /* slices where a bool vector holds */
+
+/* --- random numbers, made by counting: the same for the same seed and offset, on any machine and any number of threads ----------- */
+/* offset: an integer scalar that tells runs apart (a training step), or the null value. Nodes of one graph need different seeds. */
+#define TN_BUILD_RANDOM(X) X(random_bits) X(random_uniform) X(random_normal) /* integers; floats in [0, 1); mean 0, deviation 1 */
+#define X(name) \
+    TN_API tn_value tn_##name(tn_graph *graph, tn_dtype dtype, int rank, const tn_dim *dims, int64_t seed, tn_value offset);
+TN_BUILD_RANDOM(X)
+#undef X
+
 /* --- composites --------------------------------------------------------------------------------------------------------------- */
 TN_API tn_value tn_relu(tn_graph *graph, tn_value x);
 TN_API tn_value tn_gelu(tn_graph *graph, tn_value x); /* exact, by erf */
 TN_API tn_value tn_gelu_tanh(tn_graph *graph, tn_value x);
 TN_API tn_value tn_softmax(tn_graph *graph, tn_value x, int axis);
 TN_API tn_value tn_log_softmax(tn_graph *graph, tn_value x, int axis);
+TN_API tn_value tn_silu(tn_graph *graph, tn_value x);
+TN_API tn_value tn_hard_swish(tn_graph *graph, tn_value x);
+TN_API tn_value tn_mish(tn_graph *graph, tn_value x);
+/* Normalisations; scale and bias may be the null value. layer and rms: over the axes from `axis` on, scale and bias broadcast to x.
+   The others: x [N, C, ...], scale, bias, mean, variance [C]. */
+TN_API tn_value tn_layer_norm(tn_graph *graph, tn_value x, tn_value scale, tn_value bias, int axis, double epsilon);
+TN_API tn_value tn_rms_norm(tn_graph *graph, tn_value x, tn_value scale, int axis, double epsilon);
+TN_API tn_value tn_group_norm(tn_graph *graph, tn_value x, tn_value scale, tn_value bias, int64_t groups, double epsilon);
+TN_API tn_value tn_instance_norm(tn_graph *graph, tn_value x, tn_value scale, tn_value bias, double epsilon);
+TN_API tn_value tn_batch_norm(tn_graph *graph, tn_value x, tn_value scale, tn_value bias, tn_value mean, tn_value variance,
+                              double epsilon);
+/* The loss of each row: -log softmax(logits)[label]. logits [..., C], labels integers [...]. */
+TN_API tn_value tn_cross_entropy(tn_graph *graph, tn_value logits, tn_value labels);
 
 /* --- control flow: bodies are callbacks that build ------------------------------------------------------------------------------ */
 /* Builds a branch or body: reads `args`, fills `results`. Values of the enclosing region may be read. */

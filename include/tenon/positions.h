@@ -4,6 +4,22 @@
 
 #define TN_HERE(graph) tn_at((graph), __FILE__, __LINE__)
 
+/* (x, count, axes) as tn_reduce_* get them from TN_ALL_AXES: keepdims is false. More arguments are as they are. */
+#define TN_KEEPDIMS_FALSE(...) __VA_ARGS__, false
+#define TN_KEEPDIMS_GIVEN(...) __VA_ARGS__
+#define TN_KEEPDIMS_PICK(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _14, _15, _16, _17, _18, \
+    _19, _20, _21, _22, _23, _24, _25, _26, _27, _28, _29, _30, _31, _32, _33, _34, _35, _36, _37, _38, _39, \
+    _40, form, ...) form
+#define TN_KEEPDIMS(...) TN_KEEPDIMS_PICK(__VA_ARGS__, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, \
+    TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, \
+    TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, \
+    TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, \
+    TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, \
+    TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, \
+    TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, \
+    TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, \
+    TN_KEEPDIMS_FALSE, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, 0)(__VA_ARGS__)
+
 #define tn_neg(g, x) (tn_neg)(TN_HERE(g), (x))
 #define tn_abs(g, x) (tn_abs)(TN_HERE(g), (x))
 #define tn_sign(g, x) (tn_sign)(TN_HERE(g), (x))
@@ -57,13 +73,13 @@
 #define tn_less_equal(g, a, b) (tn_less_equal)(TN_HERE(g), (a), (b))
 #define tn_greater(g, a, b) (tn_greater)(TN_HERE(g), (a), (b))
 #define tn_greater_equal(g, a, b) (tn_greater_equal)(TN_HERE(g), (a), (b))
-#define tn_reduce_sum(g, ...) (tn_reduce_sum)(TN_HERE(g), __VA_ARGS__)
-#define tn_reduce_prod(g, ...) (tn_reduce_prod)(TN_HERE(g), __VA_ARGS__)
-#define tn_reduce_max(g, ...) (tn_reduce_max)(TN_HERE(g), __VA_ARGS__)
-#define tn_reduce_min(g, ...) (tn_reduce_min)(TN_HERE(g), __VA_ARGS__)
-#define tn_reduce_and(g, ...) (tn_reduce_and)(TN_HERE(g), __VA_ARGS__)
-#define tn_reduce_or(g, ...) (tn_reduce_or)(TN_HERE(g), __VA_ARGS__)
-#define tn_reduce_mean(g, ...) (tn_reduce_mean)(TN_HERE(g), __VA_ARGS__)
+#define tn_reduce_sum(g, ...) (tn_reduce_sum)(TN_HERE(g), TN_KEEPDIMS(__VA_ARGS__))
+#define tn_reduce_prod(g, ...) (tn_reduce_prod)(TN_HERE(g), TN_KEEPDIMS(__VA_ARGS__))
+#define tn_reduce_max(g, ...) (tn_reduce_max)(TN_HERE(g), TN_KEEPDIMS(__VA_ARGS__))
+#define tn_reduce_min(g, ...) (tn_reduce_min)(TN_HERE(g), TN_KEEPDIMS(__VA_ARGS__))
+#define tn_reduce_and(g, ...) (tn_reduce_and)(TN_HERE(g), TN_KEEPDIMS(__VA_ARGS__))
+#define tn_reduce_or(g, ...) (tn_reduce_or)(TN_HERE(g), TN_KEEPDIMS(__VA_ARGS__))
+#define tn_reduce_mean(g, ...) (tn_reduce_mean)(TN_HERE(g), TN_KEEPDIMS(__VA_ARGS__))
 #define tn_input(g, ...) (tn_input)(TN_HERE(g), __VA_ARGS__)
 #define tn_set_output(g, ...) (tn_set_output)(TN_HERE(g), __VA_ARGS__)
 #define tn_constant(g, ...) (tn_constant)(TN_HERE(g), __VA_ARGS__)
@@ -93,6 +109,35 @@
 #define tn_conv(g, ...) (tn_conv)(TN_HERE(g), __VA_ARGS__)
 #define tn_dot(g, ...) (tn_dot)(TN_HERE(g), __VA_ARGS__)
 #define tn_matmul(g, ...) (tn_matmul)(TN_HERE(g), __VA_ARGS__)
+#define tn_gather_elements(g, ...) (tn_gather_elements)(TN_HERE(g), __VA_ARGS__)
+#define tn_gather_nd(g, ...) (tn_gather_nd)(TN_HERE(g), __VA_ARGS__)
+#define tn_scatter_elements(g, ...) (tn_scatter_elements)(TN_HERE(g), __VA_ARGS__)
+#define tn_scatter_nd(g, ...) (tn_scatter_nd)(TN_HERE(g), __VA_ARGS__)
+#define tn_dynamic_slice(g, ...) (tn_dynamic_slice)(TN_HERE(g), __VA_ARGS__)
+#define tn_dynamic_update_slice(g, ...) (tn_dynamic_update_slice)(TN_HERE(g), __VA_ARGS__)
+#define tn_reverse(g, ...) (tn_reverse)(TN_HERE(g), __VA_ARGS__)
+#define tn_argmax(g, ...) (tn_argmax)(TN_HERE(g), __VA_ARGS__)
+#define tn_argmin(g, ...) (tn_argmin)(TN_HERE(g), __VA_ARGS__)
+#define tn_cumsum(g, ...) (tn_cumsum)(TN_HERE(g), __VA_ARGS__)
+#define tn_cumprod(g, ...) (tn_cumprod)(TN_HERE(g), __VA_ARGS__)
+#define tn_cummax(g, ...) (tn_cummax)(TN_HERE(g), __VA_ARGS__)
+#define tn_cummin(g, ...) (tn_cummin)(TN_HERE(g), __VA_ARGS__)
+#define tn_sort(g, ...) (tn_sort)(TN_HERE(g), __VA_ARGS__)
+#define tn_top_k(g, ...) (tn_top_k)(TN_HERE(g), __VA_ARGS__)
+#define tn_nonzero(g, ...) (tn_nonzero)(TN_HERE(g), __VA_ARGS__)
+#define tn_compress(g, ...) (tn_compress)(TN_HERE(g), __VA_ARGS__)
+#define tn_random_bits(g, ...) (tn_random_bits)(TN_HERE(g), __VA_ARGS__)
+#define tn_random_uniform(g, ...) (tn_random_uniform)(TN_HERE(g), __VA_ARGS__)
+#define tn_random_normal(g, ...) (tn_random_normal)(TN_HERE(g), __VA_ARGS__)
+#define tn_silu(g, ...) (tn_silu)(TN_HERE(g), __VA_ARGS__)
+#define tn_hard_swish(g, ...) (tn_hard_swish)(TN_HERE(g), __VA_ARGS__)
+#define tn_mish(g, ...) (tn_mish)(TN_HERE(g), __VA_ARGS__)
+#define tn_layer_norm(g, ...) (tn_layer_norm)(TN_HERE(g), __VA_ARGS__)
+#define tn_rms_norm(g, ...) (tn_rms_norm)(TN_HERE(g), __VA_ARGS__)
+#define tn_group_norm(g, ...) (tn_group_norm)(TN_HERE(g), __VA_ARGS__)
+#define tn_instance_norm(g, ...) (tn_instance_norm)(TN_HERE(g), __VA_ARGS__)
+#define tn_batch_norm(g, ...) (tn_batch_norm)(TN_HERE(g), __VA_ARGS__)
+#define tn_cross_entropy(g, ...) (tn_cross_entropy)(TN_HERE(g), __VA_ARGS__)
 #define tn_relu(g, ...) (tn_relu)(TN_HERE(g), __VA_ARGS__)
 #define tn_gelu(g, ...) (tn_gelu)(TN_HERE(g), __VA_ARGS__)
 #define tn_gelu_tanh(g, ...) (tn_gelu_tanh)(TN_HERE(g), __VA_ARGS__)

@@ -12,7 +12,7 @@
 
 /* --- types ---------------------------------------------------------------------------------------------------------------- */
 
-static tn_status same_type(tn_infer *c, bool floats_only, tn_operand_type *x) {
+tn_status tn_composite_same_type(tn_infer *c, bool floats_only, tn_operand_type *x) {
     char text[200];
     TN_TRY(tn_infer_operand(c, 0, x));
     bool ok = x->dtype == TN_F16 || x->dtype == TN_BF16 || x->dtype == TN_F32 || x->dtype == TN_F64 ||
@@ -25,17 +25,17 @@ static tn_status same_type(tn_infer *c, bool floats_only, tn_operand_type *x) {
 
 static tn_status relu_infer(tn_infer *c) {
     tn_operand_type x;
-    return same_type(c, false, &x);
+    return tn_composite_same_type(c, false, &x);
 }
 
 static tn_status gelu_infer(tn_infer *c) {
     tn_operand_type x;
-    return same_type(c, true, &x);
+    return tn_composite_same_type(c, true, &x);
 }
 
 static tn_status softmax_infer(tn_infer *c) {
     tn_operand_type x;
-    TN_TRY(same_type(c, true, &x));
+    TN_TRY(tn_composite_same_type(c, true, &x));
     int64_t axis = tn_attr_int(c->graph, c->node, "axis");
     if (axis < -(int64_t)x.rank || axis >= x.rank)
         return tn_infer_fail(c, "axis is %" PRId64 ", but x has rank %d", axis, x.rank);
@@ -44,24 +44,23 @@ static tn_status softmax_infer(tn_infer *c) {
 
 /* --- definitions ------------------------------------------------------------------------------------------------------------- */
 
-static tn_value widen(tn_graph *g, tn_value x) {
+tn_value tn_composite_widen(tn_graph *g, tn_value x) {
     tn_dtype dtype = tn_value_dtype(g, x);
     return dtype == TN_F16 || dtype == TN_BF16 ? tn_cast(g, x, TN_F32) : x;
 }
 
-/* Hands over the result in the dtype of `like`. */
-static tn_status finish(tn_graph *g, tn_value y, tn_value like, tn_value *out) {
+tn_status tn_composite_finish(tn_graph *g, tn_value y, tn_value like, tn_value *out) {
     *out = tn_cast(g, y, tn_value_dtype(g, like));
     return out->id ? TN_OK : tn_graph_check(g);
 }
 
 static tn_status relu_define(tn_graph *g, tn_node node, const tn_value *in, tn_value *out) {
     (void)node;
-    return finish(g, tn_max(g, in[0], tn_scalar_like(g, in[0], 0)), in[0], out);
+    return tn_composite_finish(g, tn_max(g, in[0], tn_scalar_like(g, in[0], 0)), in[0], out);
 }
 
 static tn_status gelu_define(tn_graph *g, tn_node node, const tn_value *in, tn_value *out) {
-    tn_value x = widen(g, in[0]), phi;
+    tn_value x = tn_composite_widen(g, in[0]), phi;
     tn_value half = tn_scalar_like(g, x, 0.5), one = tn_scalar_like(g, x, 1);
     if (tn_attr_string_is(g, node, "approximate", "tanh")) {
         tn_value cube = tn_mul(g, tn_mul(g, x, x), x);
@@ -70,22 +69,22 @@ static tn_status gelu_define(tn_graph *g, tn_node node, const tn_value *in, tn_v
     } else {
         phi = tn_erf(g, tn_mul(g, x, tn_scalar_like(g, x, 0.70710678118654752440))); /* 1 / sqrt(2) */
     }
-    return finish(g, tn_mul(g, x, tn_mul(g, half, tn_add(g, one, phi))), in[0], out);
+    return tn_composite_finish(g, tn_mul(g, x, tn_mul(g, half, tn_add(g, one, phi))), in[0], out);
 }
 
 static tn_status softmax_define(tn_graph *g, tn_node node, const tn_value *in, tn_value *out) {
     int axis = (int)tn_attr_int(g, node, "axis");
-    tn_value x = widen(g, in[0]);
+    tn_value x = tn_composite_widen(g, in[0]);
     tn_value e = tn_exp(g, tn_sub(g, x, tn_reduce_max(g, x, 1, &axis, true)));
-    return finish(g, tn_div(g, e, tn_reduce_sum(g, e, 1, &axis, true)), in[0], out);
+    return tn_composite_finish(g, tn_div(g, e, tn_reduce_sum(g, e, 1, &axis, true)), in[0], out);
 }
 
 static tn_status log_softmax_define(tn_graph *g, tn_node node, const tn_value *in, tn_value *out) {
     int axis = (int)tn_attr_int(g, node, "axis");
-    tn_value x = widen(g, in[0]);
+    tn_value x = tn_composite_widen(g, in[0]);
     tn_value d = tn_sub(g, x, tn_reduce_max(g, x, 1, &axis, true));
     tn_value sum = tn_reduce_sum(g, tn_exp(g, d), 1, &axis, true);
-    return finish(g, tn_sub(g, d, tn_log(g, sum)), in[0], out);
+    return tn_composite_finish(g, tn_sub(g, d, tn_log(g, sum)), in[0], out);
 }
 
 /* --- rows ---------------------------------------------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 
 #include "base/buffer.h"
 #include "ir/graph.h"
+#include "ops/infer.h"
 
 /* Whether a node is defined by primitives. */
 bool tn_node_is_composite(const tn_graph *graph, tn_node node);
@@ -17,5 +18,12 @@ tn_status tn_composite_function(tn_graph *graph, tn_node node, uint32_t *functio
 tn_status tn_composite_definition(const tn_graph *graph, tn_node node, tn_heap *heap, tn_graph **definition);
 /* Replaces the node by its definition, with the actual dimensions; names of outputs, location and role are kept. The node is dead. */
 tn_status tn_composite_inline(tn_graph *graph, tn_node node);
+
+/* For the files of composites. Output 0 has the type of x, input 0: a float (or, unless `floats_only`, an integer). */
+tn_status tn_composite_same_type(tn_infer *c, bool floats_only, tn_operand_type *x);
+/* 16-bit floats as f32, else x. */
+tn_value tn_composite_widen(tn_graph *graph, tn_value x);
+/* Hands over the result in the dtype of `like`. */
+tn_status tn_composite_finish(tn_graph *graph, tn_value y, tn_value like, tn_value *out);
 
 #endif

@@ -34,6 +34,7 @@ extern const tn_op_family tn_family_sequence;
 extern const tn_op_family tn_family_control;
 extern const tn_op_family tn_family_debug;
 extern const tn_op_family tn_family_composite;
+extern const tn_op_family tn_family_composite_norm;
 
 /* All of them in one table. Lives for ever. */
 const tn_op_table *tn_ops_table(void);
