@@ -81,6 +81,12 @@ tn_status tn_expand_axes_input(tn_expand *x, uint32_t input, int rank, int axes[
 tn_status tn_expand_many(tn_expand *x, const char *op, uint32_t inputs, const tn_value *in, uint32_t attr_count,
                          const tn_attr *attrs, uint32_t outputs, tn_value *out);
 
+/* `value` as a value of `type`: through an ONNX node that is expanded when it runs, whose output is declared so
+   (expand_control.c). */
+tn_value tn_expand_declared(tn_expand *x, const char *op, tn_value value, tn_type type);
+/* Takes away a region that became no node's (expand_control.c). */
+tn_status tn_expand_discard(tn_expand *x, tn_region region);
+
 /* Indices (any integer dtype) along an axis of `size` as i64, negative ones counted from the end. *inside, bool, is and-ed
    with whether each is in range; null at first. */
 tn_value tn_expand_wrap_index(tn_expand *x, tn_value index, tn_dim size, tn_value *inside);

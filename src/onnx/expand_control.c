@@ -10,7 +10,7 @@
 /* --- values of a type that is not known yet ------------------------------------------------------------------------------------------- */
 
 /* `value` as a value of `type`: through an ONNX node that is expanded when it runs, whose output is declared so. */
-static tn_value declared(tn_expand *x, const char *op, tn_value value, tn_type type) {
+tn_value tn_expand_declared(tn_expand *x, const char *op, tn_value value, tn_type type) {
     const tn_onnx_op *row = tn_onnx_find("", op, tn_onnx_newest(""));
     if (!row) {
         tn_fail(TN_ERR_INTERNAL, "%s needs the operator %s", x->row->name, op);
@@ -27,7 +27,7 @@ static tn_status truth(tn_expand *x, tn_value value, tn_value *out) {
     tn_graph *g = x->graph;
     tn_type type = tn_value_type(g, value);
     if (!type.id || (tn_type_kind(g, type) == TN_KIND_TENSOR && tn_type_rank(g, type) < 0)) {
-        *out = declared(x, "Squeeze", value, tn_type_tensor(g, TN_BOOL, 0, NULL));
+        *out = tn_expand_declared(x, "Squeeze", value, tn_type_tensor(g, TN_BOOL, 0, NULL));
         return TN_OK;
     }
     TN_RULE(x, tn_type_kind(g, type) == TN_KIND_TENSOR && tn_type_dtype(g, type) == TN_BOOL,
@@ -93,6 +93,7 @@ typedef struct body {
     uint32_t carried, args, results;
     tn_type *types;      /* [args] */
     uint32_t *free_axes; /* [carried] a bit for each axis whose size may change */
+    bool *wrapped;       /* [carried] enters as an optional, is what it holds after each trip */
     build_fn *build;
     void *ctx;
     tn_region region;
@@ -104,6 +105,8 @@ static tn_type common_element(tn_graph *g, tn_type a, tn_type b) {
         return a;
     if (!a.id || !b.id)
         return a.id ? a : b;
+    if (tn_type_kind(g, a) == TN_KIND_SEQUENCE && tn_type_kind(g, b) == TN_KIND_SEQUENCE)
+        return tn_type_sequence(g, common_element(g, tn_type_element(g, a), tn_type_element(g, b)));
     if (tn_type_kind(g, a) != TN_KIND_TENSOR || tn_type_kind(g, b) != TN_KIND_TENSOR ||
         tn_type_dtype(g, a) != tn_type_dtype(g, b))
         return (tn_type){0};
@@ -159,8 +162,7 @@ static tn_status widen(tn_expand *x, body *b, uint32_t i, tn_type after, bool *c
     return TN_OK;
 }
 
-/* Takes away a region that became no node's. */
-static tn_status discard(tn_expand *x, tn_region region) {
+tn_status tn_expand_discard(tn_expand *x, tn_region region) {
     static const tn_op owner = {.name = "onnx.__discarded",
                                 .dialect = TN_DIALECT_ONNX,
                                 .max_inputs = -1,
@@ -187,7 +189,11 @@ static tn_status build_once(tn_expand *x, body *b, tn_value *values) {
         if (v->id && !tn_value_type(g, *v).id) { /* declared to be what the loop value is, if that is settled */
             tn_type type = b->types[i];
             if (tn_type_kind(g, type) != TN_KIND_TENSOR || tn_type_rank(g, type) < 0)
-                *v = declared(x, "Identity", *v, type);
+                *v = tn_expand_declared(x, "Identity", *v, type);
+        } else if (v->id && tn_type_kind(g, b->types[i]) == TN_KIND_OPTIONAL &&
+                   tn_type_kind(g, tn_value_type(g, *v)) != TN_KIND_OPTIONAL) {
+            *v = tn_graph_add(g, "optional", 1, v, 0, NULL);
+            b->wrapped[i] = true;
         }
     }
     tn_graph_set_insertion(g, saved);
@@ -200,7 +206,8 @@ static tn_status settle(tn_expand *x, body *b) {
     tn_graph *g = x->graph;
     tn_value *values = tn_expand_alloc(x, (size_t)b->args + b->results + 1, sizeof *values);
     b->free_axes = tn_expand_alloc(x, (size_t)b->carried + 1, sizeof *b->free_axes);
-    if (!values || !b->free_axes)
+    b->wrapped = tn_expand_alloc(x, (size_t)b->carried + 1, sizeof *b->wrapped);
+    if (!values || !b->free_axes || !b->wrapped)
         return tn_error_status();
     for (int round = 0;; round++) {
         bool changed = false;
@@ -211,7 +218,7 @@ static tn_status settle(tn_expand *x, body *b) {
         if (!changed)
             return TN_OK;
         TN_RULE(x, round < 100, "the types of its loop values do not settle");
-        TN_TRY(discard(x, b->region));
+        TN_TRY(tn_expand_discard(x, b->region));
     }
 }
 
@@ -306,8 +313,11 @@ static tn_status expand_loop(tn_expand *x) {
     regions[1] = b.region;
     TN_TRY(loop_condition(x, &b, limit, &regions[0]));
     TN_TRY(add_node(x, "while", values, in, 0, NULL, 2, regions, b.results, out));
-    for (uint32_t i = 0; i < x->outputs && i + 2 < b.results; i++)
+    for (uint32_t i = 0; i < x->outputs && i + 2 < b.results; i++) {
+        if (i + 2 < b.carried && b.wrapped[i + 2])
+            out[i + 2] = tn_graph_add(g, "optional_get_element", 1, &out[i + 2], 0, NULL);
         TN_TRY(tn_expand_set(x, i, out[i + 2]));
+    }
     return TN_OK;
 }
 

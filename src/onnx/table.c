@@ -26,6 +26,7 @@ static const tn_onnx_family *const families[] = {
     &tn_onnx_family_state,
     &tn_onnx_family_order,
     &tn_onnx_family_random,
+    &tn_onnx_family_sequence,
     NULL,
 };
 
