@@ -141,12 +141,11 @@ tn_dtype tn_value_dtype(const tn_graph *g, tn_value v)
 }
 int tn_value_rank(const tn_graph *g, tn_value v) { return tn_type_rank(g, tn_value_type(g, v)); }
 const tn_dim *tn_value_dims(const tn_graph *g, tn_value v) { return tn_type_dims(g, tn_value_type(g, v)); }
-tn_dim tn_value_dim(const tn_graph *g, tn_value v, int axis)
-{
+tn_dim tn_value_dim(const tn_graph *g, tn_value v, int axis) {
     int rank = tn_value_rank(g, v);
-    if (axis < 0)
-        axis += rank;
-    return axis >= 0 && axis < rank ? tn_value_dims(g, v)[axis] : (tn_dim){0};
+    if (rank < 0 || axis < -rank || axis >= rank)
+        return (tn_dim){0};
+    return tn_value_dims(g, v)[axis < 0 ? axis + rank : axis];
 }
 const char *tn_value_name(const tn_graph *g, tn_value v) { return text_of(g, value_of(g, v)->name); }
 tn_node tn_value_producer(const tn_graph *g, tn_value v) { return (tn_node){value_of(g, v)->producer}; }
