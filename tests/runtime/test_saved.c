@@ -1,0 +1,195 @@
+/* Saved models: every graph that loads survives both forms, as loaded and after expansion, and runs as before. The quick tests take
+   part of the standard's cases; TENON_ALL=1 takes all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <tenon/session.h>
+
+#include "base/os.h"
+#include "ir/binary.h"
+#include "onnx/model.h"
+#include "onnx/op.h"
+#include "onnx/tensor_file.h"
+#include "support/binary_checks.h"
+
+#define MODELS TENON_SHARED_DIR "/models"
+#define SUITE TENON_SHARED_DIR "/onnx-suite"
+
+static const tn_binary_options options = {.unknown_op = tn_onnx_make_row};
+static struct {
+    unsigned loaded, expanded, skipped, wrong;
+} seen;
+
+static void check(const tn_graph *g, const char *path, const char *what) {
+    if (tn_graph_verify(g) != TN_OK) {
+        print_error("%s: %s it does not verify: %s\n", path, what, tn_error_message());
+        seen.wrong++;
+    } else if (!binary_survives(g, &options)) {
+        print_error("%s: %s: %s\n", path, what, tn_error_message());
+        seen.wrong++;
+    }
+}
+
+/* What does not load or expand is not this test's concern. */
+static void check_file(const char *path) {
+    tn_graph *g = tn_onnx_load_file(path, &(tn_onnx_options){0});
+    if (!g) {
+        seen.skipped++;
+        return;
+    }
+    check(g, path, "as loaded");
+    seen.loaded++;
+    if (tn_onnx_use_defaults(g, 0, NULL) == TN_OK && tn_onnx_expand(g, 0) == TN_OK) {
+        check(g, path, "expanded");
+        seen.expanded++;
+    }
+    tn_graph_destroy(g);
+}
+
+/* Every `step`-th case of a folder: a folder with a model.onnx, or a file.onnx. */
+static void check_folder(const char *folder, size_t step) {
+    char **names, path[4096];
+    size_t count;
+    if (tn_folder_list(NULL, folder, &names, &count) != TN_OK) {
+        print_message("%s is not there: its models are skipped\n", folder);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(names[i]);
+        if (i % step == 0) {
+            bool file = length > 5 && strcmp(names[i] + length - 5, ".onnx") == 0;
+            snprintf(path, sizeof path, "%s/%s%s", folder, names[i], file ? "" : "/model.onnx");
+            if (tn_path_kind_of(path) == TN_PATH_FILE)
+                check_file(path);
+        }
+        tn_free(NULL, names[i]);
+    }
+    tn_free(NULL, names);
+}
+
+static void every_model_survives(void **state) {
+    (void)state;
+    static const char *const parts[] = {"node", "simple", "pytorch-converted", "pytorch-operator", "light"};
+    const char *all = getenv("TENON_ALL");
+    size_t step = all && *all == '1' ? 1 : 13;
+    check_folder(MODELS, 1);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        char folder[4096];
+        snprintf(folder, sizeof folder, "%s/%s", SUITE, parts[i]);
+        check_folder(folder, step);
+    }
+    print_message("%u graphs as loaded, %u expanded; %u files do not load\n", seen.loaded, seen.expanded, seen.skipped);
+    assert_int_equal(seen.wrong, 0);
+}
+
+/* --- running ---------------------------------------------------------------------------------------------------------------- */
+
+/* The one input that must be fed, or NULL. */
+static const char *fed_input(const tn_model *model) {
+    const char *name = NULL;
+    for (uint32_t i = 0; i < tn_model_input_count(model); i++)
+        if (!tn_model_input_has_default(model, i)) {
+            if (name)
+                return NULL;
+            name = tn_model_input_name(model, i);
+        }
+    return name;
+}
+
+static tn_tensor *run(tn_model *model, tn_tensor *input) {
+    if (!model)
+        fail_msg("%s", tn_error_message());
+    tn_session *session = tn_session_create(model, TN_OPTIONS(tn_session_options, .backend = TN_BACKEND_REFERENCE));
+    if (!session)
+        fail_msg("%s", tn_error_message());
+    tn_tensor *output = NULL;
+    tn_binding in = {.name = fed_input(model), .tensor = input};
+    tn_output out = {.name = tn_model_output_name(model, 0), .tensor = &output};
+    if (tn_session_run(session, 1, &in, 1, &out) != TN_OK)
+        fail_msg("%s", tn_error_message());
+    tn_session_destroy(session);
+    return output;
+}
+
+static void saved_models_run(void **state) {
+    (void)state;
+    static const char *const models[] = {"mnist-cnn", "mnist-pytorch", "kws-fp32", "face-mtcnn-pnet"};
+    unsigned ran = 0;
+    char folder[] = "/tmp/tenon-test-XXXXXX", path[4096];
+    assert_non_null(mkdtemp(folder));
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        snprintf(path, sizeof path, "%s/%s/test_data_set_0/input_0.pb", MODELS, models[i]);
+        tn_object *input = tn_path_kind_of(path) == TN_PATH_FILE ? tn_onnx_read_object_file(NULL, path, TN_KIND_TENSOR) : NULL;
+        snprintf(path, sizeof path, "%s/%s/model.onnx", MODELS, models[i]);
+        tn_model *model = input ? tn_model_load(path, NULL) : NULL;
+        if (!model || !fed_input(model)) {
+            tn_model_destroy(model);
+            tn_object_destroy(input);
+            continue;
+        }
+        ran++;
+        tn_tensor *wanted = run(model, tn_object_tensor(input));
+        static const char *const endings[] = {"tenon", "txt"};
+        for (int k = 0; k < 2; k++) {
+            snprintf(path, sizeof path, "%s/m.%s", folder, endings[k]);
+            if (tn_graph_save(tn_model_graph(model), path) != TN_OK)
+                fail_msg("%s", tn_error_message());
+            tn_model *saved = tn_model_load(path, NULL);
+            tn_tensor *got = run(saved, tn_object_tensor(input));
+            assert_true(tn_object_equal(tn_tensor_object(wanted), tn_tensor_object(got)));
+            tn_tensor_destroy(got);
+            tn_model_destroy(saved);
+            /* from memory, at an address that is not aligned */
+            size_t size;
+            char *bytes = tn_file_read(NULL, path, &size), *odd = malloc(size + 1);
+            memcpy(odd + 1, bytes, size);
+            saved = tn_model_load_memory(odd + 1, size, NULL);
+            got = run(saved, tn_object_tensor(input));
+            assert_true(tn_object_equal(tn_tensor_object(wanted), tn_tensor_object(got)));
+            tn_tensor_destroy(got);
+            tn_model_destroy(saved);
+            free(odd);
+            tn_free(NULL, bytes);
+            unlink(path);
+        }
+        tn_tensor_destroy(wanted);
+        tn_model_destroy(model);
+        tn_object_destroy(input);
+    }
+    rmdir(folder);
+    print_message("%u models run\n", ran);
+}
+
+static void limits_hold(void **state) {
+    (void)state;
+    char path[] = "/tmp/tenon-test-XXXXXX.tenon";
+    close(mkstemps(path, 6));
+    tn_graph *g = tn_graph_create();
+    tn_value x = tn_region_add_arg(g, tn_graph_region(g), tn_type_tensor(g, TN_F32, 0, NULL), "x");
+    assert_int_equal(tn_graph_add_output(g, x, "y"), TN_OK);
+    assert_int_equal(tn_graph_save(g, path), TN_OK);
+    assert_null(tn_model_load(path, TN_OPTIONS(tn_model_options, .max_bytes = 100)));
+    assert_int_equal(tn_error_status(), TN_ERR_LIMIT);
+    tn_model *model = tn_model_load(path, TN_OPTIONS(tn_model_options, .max_ops = 1));
+    assert_non_null(model);
+    assert_string_equal(tn_model_input_name(model, 0), "x");
+    assert_string_equal(tn_model_output_name(model, 0), "y");
+    tn_model_destroy(model);
+    tn_graph_destroy(g);
+    unlink(path);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_model_survives),
+        cmocka_unit_test(saved_models_run),
+        cmocka_unit_test(limits_hold),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
