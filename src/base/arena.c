@@ -80,3 +80,15 @@ void tn_arena_free(tn_arena *arena) {
     }
     tn_arena_init(arena, arena->heap);
 }
+
+void tn_arena_reset(tn_arena *arena) {
+    if (!arena->chunks)
+        return;
+    if (arena->chunks->next) {
+        tn_arena_free(arena);
+        return;
+    }
+    memset(arena->chunks + 1, 0, arena->used);
+    arena->used = 0;
+    arena->total = 0;
+}

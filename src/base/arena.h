@@ -17,5 +17,7 @@ void *tn_arena_alloc(tn_arena *arena, size_t size); /* NULL with the error set w
 void *tn_arena_copy(tn_arena *arena, const void *bytes, size_t size);
 char *tn_arena_strndup(tn_arena *arena, const char *text, size_t length);
 void tn_arena_free(tn_arena *arena); /* frees all; the arena may be used again */
+/* The same for arenas that are filled again and again: a single chunk is kept, what was used of it zeroed. */
+void tn_arena_reset(tn_arena *arena);
 
 #endif

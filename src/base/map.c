@@ -177,25 +177,39 @@ static void idset_fill(tn_idset *set, uint32_t folded, uint32_t id) {
     set->len++;
 }
 
-bool tn_idset_add(tn_heap *heap, tn_idset *set, uint64_t hash, uint32_t id) {
-    if ((uint64_t)(set->len + 1) * 4 > (uint64_t)set->cap * 3) {
-        if (set->cap >= LARGEST_CAP) {
+/* Moves to a table of `cap` slots. */
+static bool idset_move(tn_heap *heap, tn_idset *set, uint32_t cap) {
+    tn_idset moved = {.cap = cap};
+    moved.ids = tn_alloc_array(heap, moved.cap, sizeof *moved.ids);
+    moved.hashes = moved.ids ? tn_alloc_array(heap, moved.cap, sizeof *moved.hashes) : NULL;
+    if (!moved.hashes) {
+        tn_free(heap, moved.ids);
+        return false;
+    }
+    for (uint32_t i = 0; i < set->cap; i++)
+        if (set->ids[i])
+            idset_fill(&moved, set->hashes[i], set->ids[i]);
+    tn_idset_free(heap, set);
+    *set = moved;
+    return true;
+}
+
+bool tn_idset_reserve(tn_heap *heap, tn_idset *set, uint32_t extra) {
+    uint64_t wanted = ((uint64_t)set->len + extra) * 4;
+    uint32_t cap = set->cap ? set->cap : 16;
+    while (wanted > (uint64_t)cap * 3) {
+        if (cap >= LARGEST_CAP) {
             tn_fail(TN_ERR_LIMIT, "too large: a set of %u ids", set->len);
             return false;
         }
-        tn_idset moved = {.cap = set->cap ? set->cap * 2 : 16};
-        moved.ids = tn_alloc_array(heap, moved.cap, sizeof *moved.ids);
-        moved.hashes = moved.ids ? tn_alloc_array(heap, moved.cap, sizeof *moved.hashes) : NULL;
-        if (!moved.hashes) {
-            tn_free(heap, moved.ids);
-            return false;
-        }
-        for (uint32_t i = 0; i < set->cap; i++)
-            if (set->ids[i])
-                idset_fill(&moved, set->hashes[i], set->ids[i]);
-        tn_idset_free(heap, set);
-        *set = moved;
+        cap *= 2;
     }
+    return cap == set->cap || idset_move(heap, set, cap);
+}
+
+bool tn_idset_add(tn_heap *heap, tn_idset *set, uint64_t hash, uint32_t id) {
+    if ((uint64_t)(set->len + 1) * 4 > (uint64_t)set->cap * 3 && !tn_idset_reserve(heap, set, 1))
+        return false;
     idset_fill(set, fold32(hash), id);
     return true;
 }

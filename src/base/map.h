@@ -31,6 +31,7 @@ typedef struct tn_idset {
 uint32_t tn_idset_find(const tn_idset *set, uint64_t hash, bool (*equal)(const void *ctx, uint32_t id),
                        const void *ctx);
 bool tn_idset_add(tn_heap *heap, tn_idset *set, uint64_t hash, uint32_t id);
+bool tn_idset_reserve(tn_heap *heap, tn_idset *set, uint32_t extra); /* makes room for so many more */
 void tn_idset_free(tn_heap *heap, tn_idset *set);
 
 /* Interned strings: the same bytes give the same id; id 0 is the empty string. Strings live in the table's arena,
@@ -45,6 +46,7 @@ typedef struct tn_strings {
 bool tn_strings_init(tn_strings *strings, tn_heap *heap);
 /* UINT32_MAX when out of memory. */
 uint32_t tn_strings_add(tn_strings *strings, const char *text, size_t length);
+bool tn_strings_reserve(tn_strings *strings, uint32_t extra); /* makes room for so many more */
 /* The id of `text`, or UINT32_MAX when it was never added. */
 uint32_t tn_strings_find(const tn_strings *strings, const char *text, size_t length);
 const char *tn_strings_text(const tn_strings *strings, uint32_t id);

@@ -30,6 +30,12 @@ static uint32_t lookup(const tn_strings *strings, const char *text, size_t lengt
     return tn_idset_find(&strings->set, hash, same_text, &(probe){strings, text, length});
 }
 
+bool tn_strings_reserve(tn_strings *strings, uint32_t extra) {
+    tn_heap *heap = strings->arena.heap;
+    return tn_vec_reserve(heap, &strings->text, extra) && tn_vec_reserve(heap, &strings->length, extra) &&
+           tn_idset_reserve(heap, &strings->set, extra);
+}
+
 uint32_t tn_strings_add(tn_strings *strings, const char *text, size_t length) {
     if (length == 0)
         return 0;

@@ -40,7 +40,7 @@ static tn_status read_strings(tn_binary_reader *r) {
     tn_cursor lengths = tn_reader_cursor(r, TN_SECTION_STRINGS), bytes = lengths;
     bytes.at += count * (size_t)4; /* that many are there */
     r->string = make_table(r, TN_SECTION_STRINGS, sizeof *r->string);
-    if (!r->string)
+    if (!r->string || !tn_strings_reserve(&r->g->strings, count))
         return tn_error_status();
     for (uint32_t i = 1; i <= count; i++) {
         uint32_t length = tn_cursor_u32(&lengths);
@@ -227,7 +227,8 @@ static tn_status read_origins(tn_binary_reader *r) {
     tn_cursor c = tn_reader_cursor(r, TN_SECTION_ORIGINS);
     uint32_t count = tn_reader_count(r, TN_SECTION_ORIGINS), strings = tn_reader_count(r, TN_SECTION_STRINGS);
     r->origin = make_table(r, TN_SECTION_ORIGINS, sizeof *r->origin);
-    if (!r->origin || !tn_vec_reserve(r->heap, &r->g->origin, count))
+    if (!r->origin || !tn_vec_reserve(r->heap, &r->g->origin, count) ||
+        !tn_idset_reserve(r->heap, &r->g->origin_set, count))
         return tn_error_status();
     for (uint32_t i = 1; i <= count; i++) {
         uint32_t what = tn_cursor_u32(&c), name = tn_cursor_u32(&c), file = tn_cursor_u32(&c), line = tn_cursor_u32(&c);
@@ -245,7 +246,8 @@ static tn_status read_locations(tn_binary_reader *r) {
     tn_cursor c = tn_reader_cursor(r, TN_SECTION_LOCATIONS);
     uint32_t count = tn_reader_count(r, TN_SECTION_LOCATIONS);
     r->location = make_table(r, TN_SECTION_LOCATIONS, sizeof *r->location);
-    if (!r->location || !tn_vec_reserve(r->heap, &r->g->location, count))
+    if (!r->location || !tn_vec_reserve(r->heap, &r->g->location, count) ||
+        !tn_vec_reserve(r->heap, &r->g->origin_list, count) || !tn_idset_reserve(r->heap, &r->g->location_set, count))
         return tn_error_status();
     for (uint32_t i = 1; i <= count && !c.bad; i++) {
         uint32_t n = tn_cursor_u32(&c), origins[16];

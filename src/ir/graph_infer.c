@@ -101,10 +101,16 @@ tn_status tn_infer_unsupported(tn_infer *c, const char *format, ...)
 
 tn_status tn_infer_run(tn_graph *g, tn_node node, tn_infer *c)
 {
+    tn_arena scratch;
+    tn_arena_init(&scratch, g->heap);
+    return tn_infer_run_in(g, node, c, &scratch);
+}
+
+tn_status tn_infer_run_in(tn_graph *g, tn_node node, tn_infer *c, const tn_arena *scratch)
+{
     const tn_op *op = g->node.data[node.id].op;
     uint32_t outputs = g->node.data[node.id].output_count;
-    *c = (tn_infer){.graph = g, .node = node, .outputs = outputs};
-    tn_arena_init(&c->scratch, g->heap);
+    *c = (tn_infer){.graph = g, .node = node, .outputs = outputs, .scratch = *scratch};
     c->type = tn_arena_alloc(&c->scratch, outputs * sizeof *c->type + 1);
     c->contents = tn_arena_alloc(&c->scratch, outputs * sizeof *c->contents + 1);
     if (!c->type || !c->contents)

@@ -17,6 +17,8 @@ tn_status tn_attrs_check(const tn_op *op, uint32_t count, const tn_attr *attrs, 
 uint32_t tn_dim_list_add(tn_graph *graph, uint32_t count, const tn_dim *dims);
 /* Runs infer of a node into `c` (types and contents in c->scratch; the caller frees it with tn_arena_free in any case). */
 tn_status tn_infer_run(tn_graph *graph, tn_node node, tn_infer *c);
+/* The same with an arena that becomes c->scratch: for many nodes in turn. */
+tn_status tn_infer_run_in(tn_graph *graph, tn_node node, tn_infer *c, const tn_arena *scratch);
 /* Use lists. */
 void tn_operand_link(tn_graph *graph, uint32_t operand, uint32_t value);
 void tn_operand_unlink(tn_graph *graph, uint32_t operand);

@@ -198,9 +198,9 @@ static tn_status settle_contents(const tn_verifier *v, tn_graph *g, uint32_t id,
 }
 
 /* Node `twin` of `g` stands for node `id` of what is verified. */
-static tn_status check_node_types(const tn_verifier *v, tn_graph *g, uint32_t id, tn_node twin, bool settle) {
+static tn_status check_node_types(tn_verifier *v, tn_graph *g, uint32_t id, tn_node twin, bool settle) {
     tn_infer c;
-    tn_status status = tn_infer_run(g, twin, &c);
+    tn_status status = tn_infer_run_in(g, twin, &c, &v->scratch);
     if (status != TN_OK && status != TN_ERR_MEMORY && status != TN_ERR_LIMIT) {
         char why[512];
         snprintf(why, sizeof why, "%s", tn_error_what());
@@ -216,12 +216,13 @@ static tn_status check_node_types(const tn_verifier *v, tn_graph *g, uint32_t id
         else if (settle)
             status = settle_contents(v, g, id, i, &c);
     }
-    tn_arena_free(&c.scratch);
+    v->scratch = c.scratch;
+    tn_arena_reset(&v->scratch);
     return status;
 }
 
 /* On a copy: infer interns dimensions, and a graph that is looked at must not change. */
-static tn_status check_types(const tn_verifier *v) {
+static tn_status check_types(tn_verifier *v) {
     const tn_graph *g = v->g;
     uint32_t *twin = NULL;
     tn_graph *copy = tn_graph_clone(g, NULL, &twin);
@@ -239,7 +240,7 @@ static tn_status check_types(const tn_verifier *v) {
     return status == TN_OK ? TN_OK : tn_error_restore(&error);
 }
 
-static tn_status settle_types(const tn_verifier *v, tn_graph *g) {
+static tn_status settle_types(tn_verifier *v, tn_graph *g) {
     for (uint32_t id = 1; id < g->node.len; id++)
         if (g->node.data[id].op)
             TN_TRY(check_node_types(v, g, id, (tn_node){id}, true));
@@ -268,6 +269,7 @@ static tn_status verify(const tn_graph *graph, tn_graph *settle) {
     v.serial = tn_alloc_array(heap, graph->value.len, sizeof *v.serial);
     v.symbol_depth = tn_alloc_array(heap, graph->dims.symbol.len, sizeof *v.symbol_depth);
     v.dim_good = tn_alloc(heap, graph->dims.expr.len);
+    tn_arena_init(&v.scratch, heap);
     bool ready = v.region_seen && v.node_seen && v.serial && v.symbol_depth && v.dim_good;
     tn_status status = ready ? verify_all(&v, settle) : tn_error_status();
     tn_free(heap, v.region_seen);
@@ -278,6 +280,7 @@ static tn_status verify(const tn_graph *graph, tn_graph *settle) {
     tn_vec_free(heap, &v.symbols);
     tn_vec_free(heap, &v.dims);
     tn_vec_free(heap, &v.values);
+    tn_arena_free(&v.scratch);
     return status;
 }
 

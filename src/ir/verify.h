@@ -39,6 +39,7 @@ typedef struct tn_verifier {
     tn_u32_vec symbols; /* defined in scope, to be undone */
     tn_u32_vec dims;    /* good, to be undone */
     tn_u32_vec values;  /* visible, to be ended */
+    tn_arena scratch;   /* of infer */
 } tn_verifier;
 
 /* "rule 7: ..." with the node as `where` (0: none). Returns TN_ERR_MODEL. */
