@@ -41,12 +41,22 @@ typedef struct tn_strings {
     TN_VEC(const char *) text;
     tn_u32_vec length;
     tn_idset set;
+    uint32_t sorted; /* strings 1 to `sorted` are in ascending order and not in the set */
     uint64_t seed;
 } tn_strings;
 bool tn_strings_init(tn_strings *strings, tn_heap *heap);
 /* UINT32_MAX when out of memory. */
 uint32_t tn_strings_add(tn_strings *strings, const char *text, size_t length);
-bool tn_strings_reserve(tn_strings *strings, uint32_t extra); /* makes room for so many more */
+/* Fills a table that is still empty with `count` strings of `lengths` bytes (32-bit numbers, perhaps unaligned) that lie in `bytes`
+   one behind the other, each ended by a NUL; `size` bytes in all. They must hold no other NUL, none may be empty, and they must be in
+   strictly ascending order, so that none is there twice: if not, *record is the first that is wrong (from 1; count + 1 when bytes are
+   left over) and the answer is false; it is 0 when out of memory. String i gets the id i. */
+bool tn_strings_load(tn_strings *strings, uint32_t count, const uint8_t *lengths, const char *bytes, size_t size,
+                     uint32_t *record);
+/* Adds a string that is not looked for, whatever others there are: finding it by its text may find another id or none. */
+uint32_t tn_strings_append(tn_strings *strings, const char *text, size_t length);
+/* Order of strings: by bytes, a prefix first. */
+int tn_string_compare(const char *a, size_t a_length, const char *b, size_t b_length);
 /* The id of `text`, or UINT32_MAX when it was never added. */
 uint32_t tn_strings_find(const tn_strings *strings, const char *text, size_t length);
 const char *tn_strings_text(const tn_strings *strings, uint32_t id);

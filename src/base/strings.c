@@ -30,43 +30,112 @@ static uint32_t lookup(const tn_strings *strings, const char *text, size_t lengt
     return tn_idset_find(&strings->set, hash, same_text, &(probe){strings, text, length});
 }
 
-bool tn_strings_reserve(tn_strings *strings, uint32_t extra) {
-    tn_heap *heap = strings->arena.heap;
-    return tn_vec_reserve(heap, &strings->text, extra) && tn_vec_reserve(heap, &strings->length, extra) &&
-           tn_idset_reserve(heap, &strings->set, extra);
+int tn_string_compare(const char *a, size_t a_length, const char *b, size_t b_length) {
+    int order = memcmp(a, b, a_length < b_length ? a_length : b_length);
+    return order ? order : (a_length > b_length) - (a_length < b_length);
 }
 
-uint32_t tn_strings_add(tn_strings *strings, const char *text, size_t length) {
-    if (length == 0)
-        return 0;
-    if (length >= UINT32_MAX) {
-        tn_fail(TN_ERR_LIMIT, "too large: a name of %zu bytes", length);
-        return UINT32_MAX;
+static uint32_t search_sorted(const tn_strings *strings, const char *text, size_t length) {
+    uint32_t low = 1, high = strings->sorted + 1;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        int order = tn_string_compare(text, length, strings->text.data[middle], strings->length.data[middle]);
+        if (order == 0)
+            return middle;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
     }
-    uint64_t hash = tn_hash_bytes(text, length, strings->seed);
-    uint32_t id = lookup(strings, text, length, hash);
-    if (id)
-        return id;
+    return 0;
+}
+
+/* Puts the sorted strings into the set, where they are found faster. */
+static bool index_sorted(tn_strings *strings) {
     tn_heap *heap = strings->arena.heap;
-    id = strings->text.len;
-    if (id == UINT32_MAX) {
-        tn_fail(TN_ERR_LIMIT, "too many different names: %u", id);
+    if (!tn_idset_reserve(heap, &strings->set, strings->sorted))
+        return false;
+    for (uint32_t id = 1; id <= strings->sorted; id++) {
+        uint64_t hash = tn_hash_bytes(strings->text.data[id], strings->length.data[id], strings->seed);
+        if (!tn_idset_add(heap, &strings->set, hash, id))
+            return false;
+    }
+    strings->sorted = 0;
+    return true;
+}
+
+/* A new string at the end. */
+static uint32_t append(tn_strings *strings, const char *text, size_t length) {
+    tn_heap *heap = strings->arena.heap;
+    uint32_t id = strings->text.len;
+    if (length >= UINT32_MAX || id == UINT32_MAX) {
+        tn_fail(TN_ERR_LIMIT, length >= UINT32_MAX ? "too large: a name of 4 GiB or more" : "too many different names");
         return UINT32_MAX;
     }
     if (!tn_vec_reserve(heap, &strings->text, 1) || !tn_vec_reserve(heap, &strings->length, 1))
         return UINT32_MAX;
     const char *copy = tn_arena_strndup(&strings->arena, text, length);
-    if (!copy || !tn_idset_add(heap, &strings->set, hash, id))
+    if (!copy)
         return UINT32_MAX;
     strings->text.data[strings->text.len++] = copy;
     strings->length.data[strings->length.len++] = (uint32_t)length;
     return id;
 }
 
+uint32_t tn_strings_add(tn_strings *strings, const char *text, size_t length) {
+    if (length == 0)
+        return 0;
+    if (strings->sorted && !index_sorted(strings))
+        return UINT32_MAX;
+    uint64_t hash = tn_hash_bytes(text, length, strings->seed);
+    uint32_t id = lookup(strings, text, length, hash);
+    if (id)
+        return id;
+    if (!tn_idset_reserve(strings->arena.heap, &strings->set, 1))
+        return UINT32_MAX;
+    id = append(strings, text, length);
+    if (id != UINT32_MAX)
+        (void)tn_idset_add(strings->arena.heap, &strings->set, hash, id); /* there is room */
+    return id;
+}
+
+uint32_t tn_strings_append(tn_strings *strings, const char *text, size_t length) {
+    return length ? append(strings, text, length) : 0;
+}
+
+bool tn_strings_load(tn_strings *strings, uint32_t count, const uint8_t *lengths, const char *bytes, size_t size,
+                     uint32_t *record) {
+    tn_heap *heap = strings->arena.heap;
+    *record = 0;
+    if (!tn_vec_reserve(heap, &strings->text, count) || !tn_vec_reserve(heap, &strings->length, count))
+        return false;
+    const char *at = count ? tn_arena_copy(&strings->arena, bytes, size) : bytes, *before = "";
+    if (!at)
+        return false;
+    uint32_t length_before = 0;
+    for (uint32_t i = 1; i <= count; i++) {
+        uint32_t length;
+        memcpy(&length, lengths + (i - 1) * sizeof length, sizeof length);
+        *record = i;
+        if (length >= size || at[length] || memchr(at, '\0', length) ||
+            tn_string_compare(before, length_before, at, length) >= 0)
+            return false;
+        strings->text.data[strings->text.len++] = before = at;
+        strings->length.data[strings->length.len++] = length_before = length;
+        at += length + 1;
+        size -= length + 1;
+    }
+    strings->sorted = count;
+    *record = count + 1;
+    return size == 0;
+}
+
 uint32_t tn_strings_find(const tn_strings *strings, const char *text, size_t length) {
     if (length == 0)
         return 0;
-    uint32_t id = lookup(strings, text, length, tn_hash_bytes(text, length, strings->seed));
+    uint32_t id = strings->sorted ? search_sorted(strings, text, length) : 0;
+    if (!id)
+        id = lookup(strings, text, length, tn_hash_bytes(text, length, strings->seed));
     return id ? id : UINT32_MAX;
 }
 

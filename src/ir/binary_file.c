@@ -4,9 +4,9 @@
 #include "base/checksum.h"
 
 const tn_binary_kind tn_binary_kinds[TN_SECTION_COUNT] = {
-    [TN_SECTION_STRINGS] = {"STRS", 4},   [TN_SECTION_OPS] = {"OPS ", 8},       [TN_SECTION_SYMBOLS] = {"SYMB", 24},
+    [TN_SECTION_STRINGS] = {"STRS", 6},   [TN_SECTION_OPS] = {"OPS ", 8},       [TN_SECTION_SYMBOLS] = {"SYMB", 24},
     [TN_SECTION_DIMS] = {"DIMS", 4},      [TN_SECTION_TYPES] = {"TYPE", 8},     [TN_SECTION_ORIGINS] = {"ORIG", 16},
-    [TN_SECTION_LOCATIONS] = {"LOCS", 4}, [TN_SECTION_VALUES] = {"VALU", 8},    [TN_SECTION_HELD] = {"HELD", 8},
+    [TN_SECTION_LOCATIONS] = {"LOCS", 8}, [TN_SECTION_VALUES] = {"VALU", 8},    [TN_SECTION_HELD] = {"HELD", 8},
     [TN_SECTION_REGIONS] = {"REGN", 8},   [TN_SECTION_NODES] = {"NODE", 44},    [TN_SECTION_FUNCTIONS] = {"FUNC", 8},
     [TN_SECTION_OUTPUTS] = {"OUTS", 4},   [TN_SECTION_DEFAULTS] = {"DFLT", 8},  [TN_SECTION_METADATA] = {"META", 8},
     [TN_SECTION_TENSORS] = {"TENS", 8},   [TN_SECTION_DATA] = {"DATA", 0},      [TN_SECTION_WEIGHTS] = {"WGHT", 0},

@@ -1,4 +1,6 @@
 /* The binary form, before writing: what a graph's regions reach gets numbers, in the order in which a reader wants it. */
+#include <stdlib.h>
+
 #include "ir/binary_write.h"
 
 /* Gives `id` a number; true when it is new. */
@@ -174,6 +176,36 @@ static void number_region(tn_numbers *n, uint32_t region) {
         number_body(n, region);
 }
 
+typedef struct name {
+    const char *text;
+    uint32_t length, id;
+} name;
+
+static int compare_names(const void *a, const void *b) {
+    const name *x = a, *y = b;
+    return tn_string_compare(x->text, x->length, y->text, y->length);
+}
+
+/* Strings stand in ascending order: a reader sees without a search that none is there twice. */
+static bool sort_strings(tn_numbers *n) {
+    const tn_strings *strings = &n->g->strings;
+    tn_u32_vec *ids = &n->string.ids;
+    name *names = tn_alloc_array(n->g->heap, ids->len, sizeof *names);
+    if (!names)
+        return false;
+    for (uint32_t i = 0; i < ids->len; i++) {
+        uint32_t id = ids->data[i];
+        names[i] = (name){tn_strings_text(strings, id), tn_strings_length(strings, id), id};
+    }
+    qsort(names, ids->len, sizeof *names, compare_names);
+    for (uint32_t i = 0; i < ids->len; i++) {
+        ids->data[i] = names[i].id;
+        n->string.of[names[i].id] = i + 1;
+    }
+    tn_free(n->g->heap, names);
+    return true;
+}
+
 static bool numbering_init(tn_numbers *n, tn_numbering *to, uint32_t length) {
     to->of = tn_alloc_array(n->g->heap, length, sizeof *to->of);
     return to->of != NULL;
@@ -201,7 +233,7 @@ bool tn_numbers_make(tn_numbers *n, const tn_graph *g) {
         number_string(n, g->metadata.data[i].key);
     for (uint32_t i = 0; i < g->input_default.len; i++)
         number_tensor(n, g->input_default.data[i].tensor);
-    return !n->failed;
+    return !n->failed && sort_strings(n);
 }
 
 static void numbering_free(tn_numbers *n, tn_numbering *of) {

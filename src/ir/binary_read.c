@@ -35,25 +35,15 @@ static void *make_table(tn_binary_reader *r, tn_section kind, size_t size) {
 
 /* --- strings, operators --------------------------------------------------------------------------------------------------- */
 
+/* Numbers of strings are their ids. */
 static tn_status read_strings(tn_binary_reader *r) {
-    uint32_t count = tn_reader_count(r, TN_SECTION_STRINGS);
-    tn_cursor lengths = tn_reader_cursor(r, TN_SECTION_STRINGS), bytes = lengths;
-    bytes.at += count * (size_t)4; /* that many are there */
-    r->string = make_table(r, TN_SECTION_STRINGS, sizeof *r->string);
-    if (!r->string || !tn_strings_reserve(&r->g->strings, count))
-        return tn_error_status();
-    for (uint32_t i = 1; i <= count; i++) {
-        uint32_t length = tn_cursor_u32(&lengths);
-        const char *text = (const char *)tn_cursor_bytes(&bytes, length);
-        if (!text)
-            break;
-        if (!length || memchr(text, '\0', length))
-            return tn_reader_fail(TN_SECTION_STRINGS, i, "it is empty or holds a zero byte");
-        r->string[i] = tn_strings_add(&r->g->strings, text, length);
-        if (r->string[i] == UINT32_MAX)
-            return tn_error_status();
-    }
-    return tn_reader_end(&bytes, TN_SECTION_STRINGS);
+    uint32_t count = tn_reader_count(r, TN_SECTION_STRINGS), wrong;
+    tn_cursor c = tn_reader_cursor(r, TN_SECTION_STRINGS);
+    const uint8_t *lengths = tn_cursor_bytes(&c, count * (size_t)4); /* that many are there */
+    if (!tn_strings_load(&r->g->strings, count, lengths, (const char *)c.at, tn_cursor_left(&c), &wrong))
+        return wrong ? tn_reader_fail(TN_SECTION_STRINGS, wrong, "it is empty, holds a zero byte, has no end, or is not in order")
+                     : tn_error_status();
+    return TN_OK;
 }
 
 /* A row by name, from the table or made. *op NULL: there is none. */
@@ -223,45 +213,43 @@ static tn_status read_types(tn_binary_reader *r) {
 
 /* --- origins ---------------------------------------------------------------------------------------------------------------------- */
 
+/* Numbers of origins and locations are their indices. */
 static tn_status read_origins(tn_binary_reader *r) {
+    tn_graph *g = r->g;
     tn_cursor c = tn_reader_cursor(r, TN_SECTION_ORIGINS);
     uint32_t count = tn_reader_count(r, TN_SECTION_ORIGINS), strings = tn_reader_count(r, TN_SECTION_STRINGS);
-    r->origin = make_table(r, TN_SECTION_ORIGINS, sizeof *r->origin);
-    if (!r->origin || !tn_vec_reserve(r->heap, &r->g->origin, count) ||
-        !tn_idset_reserve(r->heap, &r->g->origin_set, count))
+    if (!tn_vec_reserve(r->heap, &g->origin, count))
         return tn_error_status();
     for (uint32_t i = 1; i <= count; i++) {
         uint32_t what = tn_cursor_u32(&c), name = tn_cursor_u32(&c), file = tn_cursor_u32(&c), line = tn_cursor_u32(&c);
-        if (what > strings || name > strings || file > strings)
+        tn_origin o = {what, name, file, line};
+        if (o.what > strings || o.name > strings || o.file > strings)
             return tn_reader_fail(TN_SECTION_ORIGINS, i, "a name that section 'STRS' has not");
-        tn_origin origin = {r->string[what], r->string[name], r->string[file], line};
-        r->origin[i] = tn_origin_intern(r->g, origin);
-        if (!r->origin[i])
-            return tn_error_status();
+        g->origin.data[g->origin.len++] = o;
     }
     return tn_reader_end(&c, TN_SECTION_ORIGINS);
 }
 
 static tn_status read_locations(tn_binary_reader *r) {
+    tn_graph *g = r->g;
     tn_cursor c = tn_reader_cursor(r, TN_SECTION_LOCATIONS);
     uint32_t count = tn_reader_count(r, TN_SECTION_LOCATIONS);
-    r->location = make_table(r, TN_SECTION_LOCATIONS, sizeof *r->location);
-    if (!r->location || !tn_vec_reserve(r->heap, &r->g->location, count) ||
-        !tn_vec_reserve(r->heap, &r->g->origin_list, count) || !tn_idset_reserve(r->heap, &r->g->location_set, count))
+    if (!tn_vec_reserve(r->heap, &g->location, count) ||
+        !tn_vec_reserve(r->heap, &g->origin_list, (uint32_t)(tn_cursor_left(&c) / 4 - count)))
         return tn_error_status();
     for (uint32_t i = 1; i <= count && !c.bad; i++) {
-        uint32_t n = tn_cursor_u32(&c), origins[16];
+        uint32_t n = tn_cursor_u32(&c);
         if (n == 0 || n > 16)
             return tn_reader_fail(TN_SECTION_LOCATIONS, i, "a location of %u origins, not 1 to 16", n);
+        if (n > tn_cursor_left(&c) / 4)
+            return tn_reader_fail(TN_SECTION_LOCATIONS, i, "more origins than are there");
+        g->location.data[g->location.len++] = (tn_location_set){g->origin_list.len, n};
         for (uint32_t k = 0; k < n; k++) {
             uint32_t origin = tn_cursor_u32(&c);
-            if (!origin || origin > tn_reader_count(r, TN_SECTION_ORIGINS))
+            if (!origin || origin >= g->origin.len)
                 return tn_reader_fail(TN_SECTION_LOCATIONS, i, "an origin that section 'ORIG' has not");
-            origins[k] = r->origin[origin];
+            g->origin_list.data[g->origin_list.len++] = origin;
         }
-        r->location[i] = tn_location_intern(r->g, origins, n);
-        if (!r->location[i])
-            return tn_error_status();
     }
     return tn_reader_end(&c, TN_SECTION_LOCATIONS);
 }
@@ -363,9 +351,6 @@ static void reader_free(tn_binary_reader *r) {
     for (uint32_t i = 1; r->tensor && i <= tn_reader_count(r, TN_SECTION_TENSORS); i++)
         tn_tensor_destroy(r->tensor[i]);
     tn_free(r->heap, r->tensor);
-    tn_free(r->heap, r->string);
-    tn_free(r->heap, r->origin);
-    tn_free(r->heap, r->location);
     tn_free(r->heap, r->dim);
     tn_free(r->heap, r->type);
     tn_free(r->heap, r->type_depth);

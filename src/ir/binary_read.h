@@ -51,8 +51,8 @@ typedef struct tn_binary_reader {
     const tn_binary_options *options;
     tn_mapping *mapping; /* NULL: the bytes are the caller's */
     tn_section_view section[TN_SECTION_COUNT];
-    /* by number in the file: what it is in the graph. Numbers start at 1, 0 is nothing; operators start at 0 */
-    uint32_t *string, *origin, *location;
+    /* By number in the file: what it is in the graph. Numbers start at 1, 0 is nothing; operators start at 0. Of strings, origins,
+       locations, values, regions and nodes, numbers are ids. */
     tn_dim *dim;
     tn_type *type;
     uint8_t *type_depth;

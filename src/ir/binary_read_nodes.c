@@ -32,7 +32,7 @@ static tn_status read_values(tn_binary_reader *r) {
         if (type > tn_reader_count(r, TN_SECTION_TYPES) || name > tn_reader_count(r, TN_SECTION_STRINGS))
             return tn_reader_fail(TN_SECTION_VALUES, i, "its type or name is not there");
         g->value.data[g->value.len++] = (tn_value_rec){
-            .type = r->type[type].id, .name = r->string[name], .contents_count = -1, .alive = true};
+            .type = r->type[type].id, .name = name, .contents_count = -1, .alive = true};
     }
     return tn_reader_end(&c, TN_SECTION_VALUES);
 }
@@ -119,7 +119,7 @@ static tn_status read_attr(tn_binary_reader *r, tn_cursor *c, tn_attr *a, uint32
     uint32_t key = tn_cursor_u32(c), kind = tn_cursor_u32(c), number;
     if (!key || key > tn_reader_count(r, TN_SECTION_STRINGS) || kind == TN_ATTR_NONE || kind > TN_ATTR_FUNCTION)
         return tn_reader_fail(TN_SECTION_NODES, node, "an attribute without a name, or of a kind that does not exist");
-    a->name = r->string[key];
+    a->name = key;
     a->key = tn_strings_text(&g->strings, a->name);
     a->kind = (uint8_t)kind;
     if (kind == TN_ATTR_INTS || kind == TN_ATTR_FLOATS || kind == TN_ATTR_STRINGS || kind == TN_ATTR_DIMS)
@@ -225,8 +225,8 @@ static tn_status read_node(tn_binary_reader *r, tn_cursor *c, uint32_t node) {
     if (last && g->node.data[last].op == &tn_op_return)
         return tn_reader_fail(TN_SECTION_NODES, node, "it stands behind the end of its region");
     g->node.data[g->node.len++] = (tn_node_rec){.op = r->op[head[0]],
-                                                .name = r->string[head[1]],
-                                                .location = r->location[head[2]],
+                                                .name = head[1],
+                                                .location = head[2],
                                                 .role = (uint8_t)head[4],
                                                 .placement = (uint16_t)(head[4] >> 16),
                                                 .outputs = head[6] ? head[5] : 0};
@@ -264,7 +264,7 @@ static tn_status read_functions(tn_binary_reader *r) {
         uint32_t name = tn_cursor_u32(&c), region = tn_cursor_u32(&c);
         if (!name || name > tn_reader_count(r, TN_SECTION_STRINGS) || region < 2 || region >= g->region.len)
             return tn_reader_fail(TN_SECTION_FUNCTIONS, i, "a function without a name or a region of its own");
-        g->function.data[g->function.len++] = (tn_function){r->string[name], region};
+        g->function.data[g->function.len++] = (tn_function){name, region};
     }
     return tn_reader_end(&c, TN_SECTION_FUNCTIONS);
 }
@@ -279,7 +279,7 @@ static tn_status read_output_names(tn_binary_reader *r) {
         uint32_t name = tn_cursor_u32(&c);
         if (name > tn_reader_count(r, TN_SECTION_STRINGS))
             return tn_reader_fail(TN_SECTION_OUTPUTS, i, "a name that section 'STRS' has not");
-        g->output_name.data[g->output_name.len++] = r->string[name];
+        g->output_name.data[g->output_name.len++] = name;
     }
     return tn_reader_end(&c, TN_SECTION_OUTPUTS);
 }
@@ -301,7 +301,7 @@ static tn_status read_default_list(tn_binary_reader *r, uint8_t *seen) {
     return tn_reader_end(&c, TN_SECTION_DEFAULTS);
 }
 
-/* `seen` has a byte for each string of the graph before values are added. */
+/* `seen` has a byte for each string of the graph before values are added, which nobody looks for. */
 static tn_status read_metadata_list(tn_binary_reader *r, uint8_t *seen) {
     tn_graph *g = r->g;
     tn_cursor c = tn_reader_cursor(r, TN_SECTION_METADATA);
@@ -310,11 +310,11 @@ static tn_status read_metadata_list(tn_binary_reader *r, uint8_t *seen) {
         const char *text = (const char *)tn_cursor_bytes(&c, length);
         if (!text)
             break;
-        if (key > tn_reader_count(r, TN_SECTION_STRINGS) || seen[r->string[key]])
+        if (key > tn_reader_count(r, TN_SECTION_STRINGS) || seen[key])
             return tn_reader_fail(TN_SECTION_METADATA, i, "its key is not there, or given twice");
-        seen[r->string[key]] = 1;
-        uint32_t value = tn_strings_add(&g->strings, text, length);
-        if (value == UINT32_MAX || !tn_vec_push(r->heap, &g->metadata, ((tn_metadata){r->string[key], value})))
+        seen[key] = 1;
+        uint32_t value = tn_strings_append(&g->strings, text, length);
+        if (value == UINT32_MAX || !tn_vec_push(r->heap, &g->metadata, ((tn_metadata){key, value})))
             return tn_error_status();
     }
     return tn_reader_end(&c, TN_SECTION_METADATA);

@@ -111,8 +111,8 @@ static void write_strings(writer *w) {
     begin(w);
     for (uint32_t i = 0; i < ids->len; i++)
         put32(w, tn_strings_length(s, ids->data[i]));
-    for (uint32_t i = 0; i < ids->len; i++)
-        put(w, tn_strings_text(s, ids->data[i]), tn_strings_length(s, ids->data[i]));
+    for (uint32_t i = 0; i < ids->len; i++) /* with the NUL */
+        put(w, tn_strings_text(s, ids->data[i]), (size_t)tn_strings_length(s, ids->data[i]) + 1);
     end(w, TN_SECTION_STRINGS, ids->len);
 }
 

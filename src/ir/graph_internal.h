@@ -5,9 +5,6 @@
 #include "ir/graph.h"
 
 bool tn_region_is_alive(const tn_graph *graph, tn_region region);
-/* Ids of an origin and of a set of origins, found or made; 0 when out of memory (or of an empty set). */
-uint32_t tn_origin_intern(tn_graph *graph, tn_origin origin);
-uint32_t tn_location_intern(tn_graph *graph, const uint32_t *origins, uint32_t count);
 const char *tn_origin_describe(const tn_graph *graph, uint32_t origin, char *text, size_t size);
 /* Copies attributes into the graph's arena (payloads copied, tensors retained). NULL on failure (count > 0). */
 tn_attr *tn_attrs_copy(tn_graph *graph, uint32_t count, const tn_attr *attrs);

@@ -247,10 +247,34 @@ static bool set_equal(const void *ctx, uint32_t id)
     return s.count == k->count && memcmp(k->g->origin_list.data + s.first, k->ids, k->count * sizeof *k->ids) == 0;
 }
 
-uint32_t tn_location_intern(tn_graph *g, const uint32_t *ids, uint32_t count)
+static uint64_t set_hash(const uint32_t *ids, uint32_t count) { return tn_hash_bytes(ids, count * sizeof *ids, 1); }
+static uint64_t origin_hash(tn_origin o) { return tn_hash_mix(tn_hash_mix(o.what, o.name), tn_hash_mix(o.file, o.line)); }
+
+/* Origins and locations that a file brought are put into the sets when something is first looked for in them. */
+static bool index_locations(tn_graph *g)
 {
-    uint64_t h = tn_hash_bytes(ids, count * sizeof *ids, 1);
+    while (g->origin_set.len + 1 < g->origin.len) {
+        uint32_t id = g->origin_set.len + 1;
+        if (!tn_idset_add(g->heap, &g->origin_set, origin_hash(g->origin.data[id]), id))
+            return false;
+    }
+    while (g->location_set.len + 1 < g->location.len) {
+        uint32_t id = g->location_set.len + 1;
+        tn_location_set set = g->location.data[id];
+        if (!tn_idset_add(g->heap, &g->location_set, set_hash(g->origin_list.data + set.first, set.count), id))
+            return false;
+    }
+    return true;
+}
+
+static uint32_t location_intern(tn_graph *g, const uint32_t *ids, uint32_t count)
+{
+    uint64_t h = set_hash(ids, count);
     set_key key = {.g = g, .ids = ids, .count = count};
+    if (!index_locations(g)) {
+        tn_graph_stick(g);
+        return 0;
+    }
     uint32_t id = tn_idset_find(&g->location_set, h, set_equal, &key);
     if (id || !count)
         return id;
@@ -266,30 +290,25 @@ uint32_t tn_location_intern(tn_graph *g, const uint32_t *ids, uint32_t count)
     return g->location.len - 1;
 }
 
-uint32_t tn_origin_intern(tn_graph *g, tn_origin o)
-{
-    uint64_t h = tn_hash_mix(tn_hash_mix(o.what, o.name), tn_hash_mix(o.file, o.line));
-    set_key key = {.g = g, .origin = o};
-    uint32_t id = tn_idset_find(&g->origin_set, h, origin_equal, &key);
-    if (!id) {
-        if (!tn_vec_push(g->heap, &g->origin, o) || !tn_idset_add(g->heap, &g->origin_set, h, g->origin.len - 1)) {
-            tn_graph_stick(g);
-            return 0;
-        }
-        id = g->origin.len - 1;
-    }
-    return id;
-}
-
 uint32_t tn_location_make(tn_graph *g, const char *what, const char *name, const char *file, uint32_t line)
 {
     tn_origin o = {add_name(g, what), add_name(g, name), add_name(g, file), line};
-    if (o.what == UINT32_MAX || o.name == UINT32_MAX || o.file == UINT32_MAX) {
+    if (o.what == UINT32_MAX || o.name == UINT32_MAX || o.file == UINT32_MAX || !index_locations(g)) {
         tn_graph_stick(g);
         return 0;
     }
-    uint32_t id = tn_origin_intern(g, o);
-    return id ? tn_location_intern(g, &id, 1) : 0;
+    uint64_t h = origin_hash(o);
+    set_key key = {.g = g, .origin = o};
+    uint32_t id = tn_idset_find(&g->origin_set, h, origin_equal, &key);
+    if (!id) {
+        if (!tn_vec_reserve(g->heap, &g->origin, 1) || !tn_idset_add(g->heap, &g->origin_set, h, g->origin.len)) {
+            tn_graph_stick(g);
+            return 0;
+        }
+        id = g->origin.len;
+        g->origin.data[g->origin.len++] = o;
+    }
+    return location_intern(g, &id, 1);
 }
 
 uint32_t tn_location_union(tn_graph *g, uint32_t a, uint32_t b)
@@ -310,7 +329,7 @@ uint32_t tn_location_union(tn_graph *g, uint32_t a, uint32_t b)
                 ids[n++] = o;
         }
     }
-    uint32_t id = tn_location_intern(g, ids, n);
+    uint32_t id = location_intern(g, ids, n);
     return id ? id : a;
 }
 
