@@ -64,12 +64,19 @@ static bool index_sorted(tn_strings *strings) {
     return true;
 }
 
+static bool fits(size_t length) {
+    if (length < UINT32_MAX)
+        return true;
+    tn_fail(TN_ERR_LIMIT, "too large: a name of %zu bytes", length);
+    return false;
+}
+
 /* A new string at the end. */
 static uint32_t append(tn_strings *strings, const char *text, size_t length) {
     tn_heap *heap = strings->arena.heap;
     uint32_t id = strings->text.len;
-    if (length >= UINT32_MAX || id == UINT32_MAX) {
-        tn_fail(TN_ERR_LIMIT, length >= UINT32_MAX ? "too large: a name of 4 GiB or more" : "too many different names");
+    if (id == UINT32_MAX) {
+        tn_fail(TN_ERR_LIMIT, "too many different names: %u", id);
         return UINT32_MAX;
     }
     if (!tn_vec_reserve(heap, &strings->text, 1) || !tn_vec_reserve(heap, &strings->length, 1))
@@ -85,7 +92,7 @@ static uint32_t append(tn_strings *strings, const char *text, size_t length) {
 uint32_t tn_strings_add(tn_strings *strings, const char *text, size_t length) {
     if (length == 0)
         return 0;
-    if (strings->sorted && !index_sorted(strings))
+    if (!fits(length) || (strings->sorted && !index_sorted(strings)))
         return UINT32_MAX;
     uint64_t hash = tn_hash_bytes(text, length, strings->seed);
     uint32_t id = lookup(strings, text, length, hash);
@@ -100,7 +107,7 @@ uint32_t tn_strings_add(tn_strings *strings, const char *text, size_t length) {
 }
 
 uint32_t tn_strings_append(tn_strings *strings, const char *text, size_t length) {
-    return length ? append(strings, text, length) : 0;
+    return length == 0 ? 0 : fits(length) ? append(strings, text, length) : UINT32_MAX;
 }
 
 bool tn_strings_load(tn_strings *strings, uint32_t count, const uint8_t *lengths, const char *bytes, size_t size,
