@@ -80,6 +80,19 @@ foreach(source IN LISTS tenon_fuzz_sources)
   endif()
 endforeach()
 
+# Plugins for tests of --plugin: shared libraries that see only the public headers; their tn_ symbols are the program's.
+file(GLOB tenon_plugin_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/plugin/*.c)
+foreach(source IN LISTS tenon_plugin_sources)
+  get_filename_component(name ${source} NAME_WE)
+  add_library(plugin_${name} MODULE ${source})
+  set_target_properties(plugin_${name} PROPERTIES PREFIX "" SUFFIX ".so")
+  target_include_directories(plugin_${name} PRIVATE ${CMAKE_SOURCE_DIR}/include)
+  target_link_libraries(plugin_${name} PRIVATE tenon_flags)
+  if(APPLE)
+    target_link_options(plugin_${name} PRIVATE -undefined dynamic_lookup)
+  endif()
+endforeach()
+
 # Examples see only the public headers; each must exit 0.
 file(GLOB tenon_examples CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/examples/*.c)
 foreach(source IN LISTS tenon_examples)

@@ -25,6 +25,8 @@ typedef struct tn_model_options {
     void *external_user;
     tn_log_callback *log;         /* NULL: messages are dropped */
     void *log_user;
+    struct tn_op_set *ops; /* operators of your own (custom.h); must outlive the model. A graph has its own: not for
+                              tn_model_from_graph */
 } tn_model_options;
 
 /* Loads an ONNX file (.onnx), Tenon's text form (.txt) or binary form (.tenon), told apart by content. `options` may be NULL.

@@ -4,6 +4,7 @@
 
 #include <tenon/api.h>
 #include <tenon/build.h>
+#include <tenon/custom.h>
 #include <tenon/dim.h>
 #include <tenon/graph.h>
 #include <tenon/memory.h>

@@ -155,8 +155,17 @@ static void on_log(void *user, const char *text) {
         write_all(2, "\n", 1);
 }
 
+tn_status tn_cli_plugins_load(tn_cli_options *options) {
+    if (options->plugins.len && !(options->op_set = tn_op_set_create(NULL)))
+        return tn_error_status();
+    for (uint32_t i = 0; i < options->plugins.len; i++)
+        TN_TRY(tn_op_set_load(options->op_set, options->plugins.data[i]));
+    return TN_OK;
+}
+
 tn_model *tn_cli_load(const tn_cli_options *options, const char *path) {
     return tn_model_load(path, TN_OPTIONS(tn_model_options, .max_bytes = options->max_bytes, .max_ops = options->max_ops,
+                                          .ops = options->op_set,
                                           .log = on_log, .log_user = (void *)(uintptr_t)options));
 }
 

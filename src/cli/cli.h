@@ -2,6 +2,7 @@
 #ifndef TN_CLI_CLI_H
 #define TN_CLI_CLI_H
 
+#include <tenon/custom.h>
 #include <tenon/session.h>
 
 #include "base/buffer.h"
@@ -29,6 +30,8 @@ void tn_cli_interrupt_release(void);
 bool tn_cli_interrupted(void); /* one is waiting */
 void tn_cli_signals_init(void);
 
+/* Loads what --plugin names; before the subcommand runs. */
+tn_status tn_cli_plugins_load(tn_cli_options *options);
 tn_model *tn_cli_load(const tn_cli_options *options, const char *path);
 /* `threads`: when the options say nothing; 0: the library's choice. */
 tn_session *tn_cli_session(const tn_cli_options *options, tn_model *model, int threads);

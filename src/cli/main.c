@@ -95,11 +95,12 @@ int main(int argc, char **argv) {
         version(&out);
     else if (status == TN_OK && options.help)
         tn_cli_help(options.command, &out);
-    else if (status == TN_OK)
+    else if (status == TN_OK && (status = tn_cli_plugins_load(&options)) == TN_OK)
         status = options.command->run(&options);
     if (status == TN_OK && (out.len || out.failed))
         status = tn_cli_put(&out);
     tn_text_free(&out);
+    tn_op_set_destroy(options.op_set);
     tn_cli_options_free(&options);
     if (status == TN_OK)
         return 0;

@@ -64,6 +64,8 @@ static const option_row option_table[] = {
     {"passes", "LIST", KIND_TEXT, (uint32_t)TN_CLI_ALL, AT(passes), NULL, "run these passes instead of the level's"},
     {"dump", "DIR", KIND_TEXT, (uint32_t)TN_CLI_ALL, AT(dump), NULL,
      "write the graph after each pass that changed it, and the plan"},
+    {"plugin", "FILE", KIND_LIST, (uint32_t)TN_CLI_ALL, AT(plugins), NULL,
+     "load operators of your own from a shared library; may be given more than once"},
     {"seed", "N", KIND_U64, (uint32_t)TN_CLI_ALL, AT(seed), NULL, "seed of --fill random; default: 0"},
     {"json", NULL, KIND_FLAG, (uint32_t)TN_CLI_ALL, AT(json), NULL, "print one JSON document on standard output"},
     {"quiet", NULL, KIND_FLAG, (uint32_t)TN_CLI_ALL, AT(quiet), NULL, "print less"},
@@ -75,7 +77,6 @@ static const option_row option_table[] = {
     {"memory", "SIZE", KIND_PLANNED, (uint32_t)TN_CLI_ALL, 0, NULL, NULL},
     {"layout", "HOW", KIND_PLANNED, (uint32_t)TN_CLI_ALL, 0, NULL, NULL},
     {"reuse", "HOW", KIND_PLANNED, (uint32_t)TN_CLI_ALL, 0, NULL, NULL},
-    {"plugin", "FILE", KIND_PLANNED, (uint32_t)TN_CLI_ALL, 0, NULL, NULL},
 };
 #define OPTION_COUNT (sizeof option_table / sizeof *option_table)
 
@@ -339,6 +340,7 @@ void tn_cli_options_free(tn_cli_options *options) {
     tn_vec_free(NULL, &options->args);
     tn_vec_free(NULL, &options->dims);
     tn_vec_free(NULL, &options->inputs);
+    tn_vec_free(NULL, &options->plugins);
 }
 
 /* ---- help ---- */

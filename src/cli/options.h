@@ -15,6 +15,8 @@ typedef struct tn_cli_options {
     tn_cli_list args; /* what is no option: models, folders */
     tn_cli_list dims; /* NAME=N; ended by a NULL that is not counted */
     tn_cli_list inputs;
+    tn_cli_list plugins;
+    struct tn_op_set *op_set; /* the operators of the plugins; NULL: none. Made by tn_cli_plugins_load */
     const char *level; /* "0" to "3" */
     const char *backend, *isa, *disable, *passes, *dump;
     const char *fill, *output_dir, *format, *filter, *ops;

@@ -117,13 +117,15 @@ tn_status tn_verify_nodes(tn_verifier *v) {
 
 /* --- rules 15 and 18: the graph's face -------------------------------------------------------------------------------------------------- */
 
-static tn_status check_name(const tn_verifier *v, tn_map *seen, const char *what, uint32_t index, uint32_t name) {
+/* Names are unique, but one value may be put out more than once under one name. `value` 0: never. */
+static tn_status check_name(const tn_verifier *v, tn_map *seen, const char *what, uint32_t index, uint32_t name, uint32_t value) {
+    uint64_t before;
     if (!name)
         return tn_rule_broken(v, TN_RULE_NAMES, 0, "%s %u has no name", what, index);
-    if (tn_map_get(seen, name, NULL))
+    if (tn_map_get(seen, name, &before) && (!value || before != value))
         return tn_rule_broken(v, TN_RULE_NAMES, 0, "two %ss are called '%s'", what,
                               tn_strings_text(&v->g->strings, name));
-    return tn_map_put(v->g->heap, seen, name, 1) ? TN_OK : tn_error_status();
+    return tn_map_put(v->g->heap, seen, name, value) ? TN_OK : tn_error_status();
 }
 
 static tn_status check_names(const tn_verifier *v) {
@@ -131,12 +133,12 @@ static tn_status check_names(const tn_verifier *v) {
     tn_map inputs = {0}, outputs = {0};
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < tn_graph_input_count(g) && status == TN_OK; i++)
-        status = check_name(v, &inputs, "input", i, g->value.data[tn_graph_input(g, i).id].name);
+        status = check_name(v, &inputs, "input", i, g->value.data[tn_graph_input(g, i).id].name, 0);
     if (status == TN_OK && g->output_name.len != tn_graph_output_count(g))
         status = tn_rule_broken(v, TN_RULE_NAMES, 0, "%u outputs, but %u names of outputs", tn_graph_output_count(g),
                                 g->output_name.len);
     for (uint32_t i = 0; i < g->output_name.len && status == TN_OK; i++)
-        status = check_name(v, &outputs, "output", i, g->output_name.data[i]);
+        status = check_name(v, &outputs, "output", i, g->output_name.data[i], tn_graph_output(g, i).id);
     tn_map_free(g->heap, &inputs);
     tn_map_free(g->heap, &outputs);
     return status;

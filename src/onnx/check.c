@@ -39,7 +39,7 @@ static tn_status add_missing(check *c, tn_node node, const tn_onnx_identity *id)
         return TN_OK;
     missing m = {.name = id->name, .version = id->version, .count = 1, .nodes = {node.id}};
     memcpy(m.domain, id->domain, sizeof m.domain);
-    if (tn_onnx_find_any(id->domain, id->name))
+    if (id->other_version || tn_onnx_find_any(id->domain, id->name))
         m.why = id->version < 1 ? "" : "not in this version";
     return tn_vec_push(c->ex->graph->heap, &c->missing, m) ? TN_OK : tn_error_status();
 }
@@ -172,6 +172,8 @@ static tn_status walk_region(check *c, tn_region region, uint64_t *size) {
         if (id.function != UINT32_MAX) {
             TN_TRY(walk_function(c, id.function, n, &inner));
             *size = add(*size, inner);
+        } else if (id.custom) {
+            continue;
         } else if (!id.row || (!id.row->expand && !id.row->host)) {
             TN_TRY(add_missing(c, n, &id));
         } else {

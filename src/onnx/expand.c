@@ -1,5 +1,5 @@
 /* The driver: goes over the ONNX nodes of a graph in order and lets each node's row put primitives in its place. */
-#include "onnx/expander.h"
+#include "onnx/custom.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -96,6 +96,10 @@ tn_status tn_onnx_identify(const tn_expander *ex, const tn_graph *g, tn_node nod
         out->version = (int)version;
     else
         out->version = tn_onnx_newest(out->domain);
+    if (!tn_onnx_find_any(out->domain, out->name))
+        out->custom = tn_custom_find(g->ops, out->domain, strlen(out->domain), out->name, out->version, &out->other_version);
+    if (out->custom)
+        return TN_OK;
     if (*out->domain || !tn_onnx_find_any("", out->name))
         out->function = find_function(ex, out->domain, out->name, overload);
     if (out->function == UINT32_MAX && !*out->domain && !tn_onnx_find_any("", out->name))
@@ -345,6 +349,17 @@ static tn_status expand_row(tn_expander *ex, tn_node node, const tn_onnx_identit
     return status;
 }
 
+static tn_status expand_custom(tn_expander *ex, tn_node node, const tn_onnx_identity *id) {
+    tn_value *out = tn_alloc_array(ex->graph->heap, tn_node_output_count(ex->graph, node) + 1u, sizeof *out);
+    if (!out)
+        return tn_error_status();
+    tn_status status = tn_onnx_make_custom(ex, node, id, out);
+    if (status == TN_OK)
+        status = replace(ex, node, out);
+    tn_free(ex->graph->heap, out);
+    return status;
+}
+
 tn_status tn_expander_region(tn_expander *ex, tn_region region) {
     tn_graph *g = ex->graph;
     for (tn_node node = tn_region_first(g, region), next; node.id; node = next) {
@@ -355,6 +370,8 @@ tn_status tn_expander_region(tn_expander *ex, tn_region region) {
         TN_TRY(tn_onnx_identify(ex, g, node, &id));
         if (id.function != UINT32_MAX) {
             TN_TRY(inline_call(ex, node, id.function, &next));
+        } else if (id.custom) {
+            TN_TRY(expand_custom(ex, node, &id));
         } else if (!id.row) {
             tn_fail(TN_ERR_UNSUPPORTED, "not supported: %s (domain %s, version %d)", id.name,
                     *id.domain ? id.domain : "ai.onnx", id.version);

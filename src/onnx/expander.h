@@ -30,6 +30,8 @@ typedef struct tn_onnx_identity {
     int version;
     const tn_onnx_op *row;
     uint32_t function;
+    const tn_op *custom; /* the user's row that takes the node; then there is no other */
+    bool other_version;  /* there is a user's row for another version only */
 } tn_onnx_identity;
 tn_status tn_onnx_identify(const tn_expander *ex, const tn_graph *graph, tn_node node, tn_onnx_identity *out);
 /* Inputs of the operator itself, without the captured values after them. */

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "onnx/custom.h"
 #include "onnx/reader.h"
 
 enum { MAX_PROPS = 4096, MAX_IMPORTS = 4096 };
@@ -324,10 +325,11 @@ static tn_status read_model_fields(tn_onnx_reader *r, const model_fields *m) {
 }
 
 /* Admits the file, reads it, and frees what reading needed. The graph, or NULL. */
-static tn_graph *read_model(tn_onnx_reader *r, tn_slice bytes) {
+static tn_graph *read_model(tn_onnx_reader *r, tn_slice bytes, const tn_onnx_options *options) {
     model_fields m = {0};
     tn_status status = TN_OK;
-    if (!(r->graph = tn_graph_new(r->heap, tn_onnx_table())))
+    const tn_op_table *table = tn_onnx_table_with(options ? options->ops : NULL);
+    if (!table || !(r->graph = tn_graph_new(r->heap, table)))
         return NULL;
     tn_text_init(&r->warnings, r->heap);
     r->source.external = find_external;
@@ -397,7 +399,7 @@ tn_graph *tn_onnx_load_file(const char *path, const tn_onnx_options *options) {
         r.file = path;
         r.folder = folder;
         r.source.mapping = options && options->copy ? NULL : mapping;
-        graph = read_model(&r, (tn_slice){tn_mapping_data(mapping), tn_mapping_size(mapping)});
+        graph = read_model(&r, (tn_slice){tn_mapping_data(mapping), tn_mapping_size(mapping)}, options);
     }
     tn_free(r.heap, folder);
     tn_mapping_release(mapping);
@@ -413,5 +415,5 @@ tn_graph *tn_onnx_load_memory(const void *bytes, size_t size, tn_onnx_external *
     }
     r.external = external;
     r.external_ctx = ctx;
-    return read_model(&r, (tn_slice){bytes, size});
+    return read_model(&r, (tn_slice){bytes, size}, options);
 }

@@ -37,6 +37,7 @@ typedef struct tn_onnx_options {
     uint64_t max_bytes; /* of tensor data and file together; 0: no limit */
     uint64_t max_nodes; /* after functions are inlined; 0: TN_ONNX_MAX_NODES */
     bool copy;          /* copies weights out of the files, which may then change or vanish */
+    struct tn_op_set *ops; /* users' operators; NULL: none */
 } tn_onnx_options;
 #define TN_ONNX_MAX_NODES 1000000
 

@@ -37,7 +37,7 @@ static uint32_t region_traits(const tn_purity *p, const tn_graph *g, tn_region r
 
 uint32_t tn_purity_traits(const tn_purity *p, const tn_graph *g, tn_node node) {
     const tn_op *op = tn_node_op(g, node);
-    if (op->dialect == TN_DIALECT_ONNX || op->dialect == TN_DIALECT_CUSTOM)
+    if (op->dialect == TN_DIALECT_ONNX)
         return (op->traits & TN_EFFECT) |
                TN_RANDOM; /* as far as is known they may draw numbers; effects are declared */
     uint32_t traits = op->traits & (TN_EFFECT | TN_RANDOM);

@@ -7,6 +7,7 @@
 #include "base/os.h"
 #include "ir/binary.h"
 #include "ir/text.h"
+#include "onnx/custom.h"
 #include "onnx/model.h"
 #include "onnx/op.h"
 
@@ -49,7 +50,7 @@ static tn_model *model_make(tn_graph *graph, bool owned, const tn_model_options 
 }
 
 static tn_onnx_options onnx_options(const tn_model_options *o) {
-    return (tn_onnx_options){.heap = o->heap, .max_bytes = o->max_bytes, .max_nodes = o->max_ops};
+    return (tn_onnx_options){.heap = o->heap, .max_bytes = o->max_bytes, .max_nodes = o->max_ops, .ops = o->ops};
 }
 
 /* A graph from the text or binary form; *mine false: it is neither. `map` may be NULL. */
@@ -62,9 +63,12 @@ static tn_graph *load_own_form(const void *bytes, size_t size, tn_mapping *map, 
         tn_fail(TN_ERR_LIMIT, "the file has %zu bytes, more than the limit", size);
         return NULL;
     }
+    const tn_op_table *table = tn_onnx_table_with(o->ops);
+    if (!table)
+        return NULL;
     tn_binary_options options = {.max_nodes = o->max_ops, .unknown_op = tn_onnx_make_row};
-    return binary ? tn_graph_read_binary_from(o->heap, tn_onnx_table(), bytes, size, map, &options)
-                  : tn_graph_parse_with(o->heap, tn_onnx_table(), bytes, size);
+    return binary ? tn_graph_read_binary_from(o->heap, table, bytes, size, map, &options)
+                  : tn_graph_parse_with(o->heap, table, bytes, size);
 }
 
 tn_model *tn_model_load(const char *path, const tn_model_options *options) {

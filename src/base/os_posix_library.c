@@ -1,0 +1,58 @@
+/* Shared libraries, by dlopen. */
+#include "base/os_library.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/os.h"
+
+struct tn_library {
+    tn_heap *heap;
+    void *handle;
+};
+
+tn_library *tn_library_open(tn_heap *heap, const char *path) {
+    if (tn_path_kind_of(path) != TN_PATH_FILE) {
+        tn_fail(TN_ERR_IO, "cannot load '%s': %s", path,
+                tn_path_kind_of(path) == TN_PATH_NONE ? "there is no such file" : "it is no file");
+        return NULL;
+    }
+    size_t length = strlen(path);
+    char *name = tn_alloc(heap, length + 3);
+    tn_library *library = tn_alloc(heap, sizeof *library);
+    if (name && library) {
+        bool bare = !strchr(path, '/');
+        memcpy(name, "./", 2);
+        memcpy(name + (bare ? 2 : 0), path, length + 1);
+        library->heap = heap;
+        library->handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+        if (!library->handle) {
+            const char *why = dlerror();
+            tn_fail(TN_ERR_INPUT, "cannot load '%s': %s", path, why ? why : "the system does not say why");
+        }
+    }
+    tn_free(heap, name);
+    if (library && library->handle)
+        return library;
+    tn_free(heap, library);
+    return NULL;
+}
+
+void tn_library_close(tn_library *library) {
+    if (!library)
+        return;
+    dlclose(library->handle);
+    tn_free(library->heap, library);
+}
+
+void *tn_library_data(const tn_library *library, const char *name) {
+    return dlsym(library->handle, name);
+}
+
+tn_library_code *tn_library_function(const tn_library *library, const char *name) {
+    tn_library_code *code = NULL;
+    void *address = dlsym(library->handle, name);
+    memcpy(&code, &address, sizeof code); /* POSIX: both have one representation */
+    return code;
+}
