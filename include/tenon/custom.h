@@ -16,7 +16,7 @@
 #ifndef TENON_CUSTOM_H
 #define TENON_CUSTOM_H
 
-#include <tenon/build.h>
+#include <tenon/graph.h>
 
 TN_BEGIN_DECLS
 
@@ -204,6 +204,7 @@ TN_API tn_heap *tn_custom_heap(const tn_custom_call *call);
 TN_END_DECLS
 
 #ifndef TN_NO_POSITIONS
+#define TN_HERE(graph) tn_at((graph), __FILE__, __LINE__) /* as in positions.h */
 #define tn_custom(g, ...) (tn_custom)(TN_HERE(g), __VA_ARGS__)
 #define tn_custom_outputs(g, ...) (tn_custom_outputs)(TN_HERE(g), __VA_ARGS__)
 #endif

@@ -133,4 +133,15 @@ expect 0 run "$TENON_SOURCE/examples/data/mnist-cnn.onnx" --fill random --backen
 cp "$out" "$work/ref"
 expect 0 run "$TENON_SOURCE/examples/data/mnist-cnn.onnx" --fill random --backend cpu -O0
 [ "$(head -1 "$out" | cut -d' ' -f1-3)" = "$(head -1 "$work/ref" | cut -d' ' -f1-3)" ] || fail "another output"
+
+# one value put out twice under one name
+printf 'tenon 1\ngraph (%%1 "x": f32[2]) -> ("y", "y") {\n  %%2 "y" = neg(%%1) : f32[2]\n  return(%%2, %%2)\n}\n' >"$work/twice.txt"
+for backend in ref cpu; do
+    expect 0 run "$work/twice.txt" --input [1,2] --backend $backend --output-dir "$work/twice-$backend" --format pb
+    [ "$(grep -c '^  -1, -2$' "$out")" = 2 ] || fail "an output that is there twice"
+    cmp "$work/twice-$backend/output_0.pb" "$work/twice-$backend/output_1.pb" || fail "the two are not the same"
+    expect 0 run "$work/twice.txt" --input [1,2] --backend $backend --output-dir "$work/twice-$backend"
+    [ -f "$work/twice-$backend/y.npy" ] || fail "no y.npy"
+done
+expect 0 info "$work/twice.txt"
 finish

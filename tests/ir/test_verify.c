@@ -521,6 +521,20 @@ static void sound(void **state) {
     tn_graph_destroy(s.g);
 }
 
+/* One value may be put out twice under one name, in the text form too. */
+static void output_twice(void **state) {
+    (void)state;
+    static const char text[] = "tenon 1\ngraph (%1 \"x\": f32[2]) -> (\"y\", \"y\") {\n  %2 \"y\" = neg(%1) : f32[2]\n"
+                               "  return(%2, %2)\n}\n";
+    tn_graph *g = tn_graph_parse(NULL, text, sizeof text - 1);
+    if (!g || tn_graph_verify(g) != TN_OK)
+        fail_msg("%s", tn_error_message());
+    char *again = tn_graph_print(g);
+    assert_string_equal(again, text);
+    tn_graph_free_text(g, again);
+    tn_graph_destroy(g);
+}
+
 static void sticky_and_null(void **state) {
     (void)state;
     assert_int_equal(tn_graph_verify(NULL), TN_ERR_USAGE);
@@ -559,7 +573,7 @@ static void out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sound),
+        cmocka_unit_test(sound), cmocka_unit_test(output_twice),
         cmocka_unit_test(each_rule),
         cmocka_unit_test(sticky_and_null),
         cmocka_unit_test(out_of_memory),
