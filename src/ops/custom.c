@@ -291,6 +291,10 @@ static tn_node add_node(tn_graph *g, const char *op, uint32_t inputs, const tn_v
     }
     tn_attr *attrs = attributes > MAX_ATTRIBUTES ? NULL : tn_alloc_array(g->heap, attributes + 1u, sizeof *attrs);
     bool good = attrs != NULL;
+    if (good && ((attributes && !attribute) || (inputs && !input))) {
+        tn_fail(TN_ERR_USAGE, "%s: the %s are NULL", op, inputs && !input ? "inputs" : "attributes");
+        good = false;
+    }
     if (attributes > MAX_ATTRIBUTES)
         tn_fail(TN_ERR_USAGE, "%s: %u attributes", op, attributes);
     for (uint32_t i = 0; i < attributes && good; i++)
@@ -320,6 +324,13 @@ tn_value(tn_custom)(tn_graph *graph, const char *op, uint32_t inputs, const tn_v
 
 tn_status(tn_custom_outputs)(tn_graph *graph, const char *op, uint32_t inputs, const tn_value *input, uint32_t attributes,
                              const tn_attribute *attribute, uint32_t outputs, tn_value *output) {
+    if (!outputs || !output) {
+        if (tn_graph_changeable(graph) == TN_OK) {
+            tn_fail(TN_ERR_USAGE, "tn_custom_outputs: no outputs");
+            tn_graph_stick(graph);
+        }
+        return graph ? tn_graph_check(graph) : tn_error_status();
+    }
     tn_node node = add_node(graph, op, inputs, input, attributes, attribute, outputs);
     for (uint32_t i = 0; i < outputs; i++)
         output[i] = node.id ? tn_node_output(graph, node, i) : (tn_value){0};

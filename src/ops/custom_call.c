@@ -17,6 +17,16 @@ struct tn_custom_call {
     tn_status failed; /* of the first call that failed */
 };
 
+static bool usable(const tn_custom_call *c) {
+    if (!c)
+        tn_fail(TN_ERR_USAGE, "the call of a custom operator is NULL");
+    return c != NULL;
+}
+
+static bool has_name(const tn_custom_call *c, const char *name) {
+    return usable(c) && name;
+}
+
 static tn_status note(tn_custom_call *c, tn_status status) {
     if (c->failed == TN_OK)
         c->failed = status;
@@ -27,7 +37,9 @@ static tn_status note(tn_custom_call *c, tn_status status) {
 
 static tn_status fail_at(tn_custom_call *c, bool unsupported, const char *format, va_list args) {
     char what[512];
-    if (vsnprintf(what, sizeof what, format, args) < 0)
+    if (!usable(c))
+        return TN_ERR_USAGE;
+    if (vsnprintf(what, sizeof what, format ? format : "failed", args) < 0)
         what[0] = '\0';
     if (c->infer)
         return note(c, unsupported ? tn_infer_unsupported(c->infer, "%s", what) : tn_infer_fail(c->infer, "%s", what));
@@ -82,27 +94,39 @@ static tn_status finish(tn_custom_call *c, const char *callback, tn_status statu
 /* --- inputs ------------------------------------------------------------------------------------------------------------------------- */
 
 void *tn_custom_user(const tn_custom_call *c) {
+    if (!usable(c))
+        return NULL;
     return c->row->user;
 }
 
 uint32_t tn_custom_input_count(const tn_custom_call *c) {
+    if (!usable(c))
+        return 0;
     return tn_node_input_count(c->graph, c->node);
 }
 
 uint32_t tn_custom_output_count(const tn_custom_call *c) {
+    if (!usable(c))
+        return 0;
     return tn_node_output_count(c->graph, c->node);
 }
 
 bool tn_custom_has_input(const tn_custom_call *c, uint32_t i) {
+    if (!usable(c))
+        return false;
     return c->eval ? i < c->eval->inputs && c->eval->in[i] : tn_node_input(c->graph, c->node, i).id != 0;
 }
 
 tn_type tn_custom_input_type(const tn_custom_call *c, uint32_t i) {
+    if (!usable(c))
+        return (tn_type){0};
     tn_value v = tn_node_input(c->graph, c->node, i);
     return v.id ? tn_value_type(c->graph, v) : (tn_type){0};
 }
 
 const tn_tensor *tn_custom_input(const tn_custom_call *c, uint32_t i) {
+    if (!usable(c))
+        return NULL;
     if (c->eval)
         return i < c->eval->inputs ? c->plain[i] : NULL;
     tn_value v = tn_node_input(c->graph, c->node, i);
@@ -110,6 +134,8 @@ const tn_tensor *tn_custom_input(const tn_custom_call *c, uint32_t i) {
 }
 
 tn_dtype tn_custom_input_dtype(const tn_custom_call *c, uint32_t i) {
+    if (!usable(c))
+        return TN_DTYPE_NONE;
     if (c->eval)
         return tn_custom_input(c, i) ? tn_tensor_dtype(tn_custom_input(c, i)) : TN_DTYPE_NONE;
     tn_value v = tn_node_input(c->graph, c->node, i);
@@ -118,6 +144,8 @@ tn_dtype tn_custom_input_dtype(const tn_custom_call *c, uint32_t i) {
 }
 
 int tn_custom_input_rank(const tn_custom_call *c, uint32_t i) {
+    if (!usable(c))
+        return -1;
     if (c->eval)
         return tn_custom_input(c, i) ? tn_tensor_rank(tn_custom_input(c, i)) : -1;
     tn_value v = tn_node_input(c->graph, c->node, i);
@@ -125,6 +153,8 @@ int tn_custom_input_rank(const tn_custom_call *c, uint32_t i) {
 }
 
 tn_dim tn_custom_input_dim(const tn_custom_call *c, uint32_t i, int axis) {
+    if (!usable(c))
+        return (tn_dim){0};
     tn_value v = tn_node_input(c->graph, c->node, i);
     int rank = v.id ? tn_value_rank(c->graph, v) : -1;
     if (axis < 0)
@@ -133,10 +163,12 @@ tn_dim tn_custom_input_dim(const tn_custom_call *c, uint32_t i, int axis) {
 }
 
 int tn_custom_known(const tn_custom_call *c, uint32_t i, tn_dim *dims, int max) {
+    if (!usable(c))
+        return -1;
     const tn_dim *known;
     tn_value v = tn_node_input(c->graph, c->node, i);
     int32_t n = v.id ? tn_value_contents(c->graph, v, &known) : -1;
-    if (n < 0 || n > max)
+    if (n < 0 || n > max || (n && !dims))
         return -1;
     for (int32_t k = 0; k < n; k++)
         dims[k] = known[k];
@@ -144,7 +176,7 @@ int tn_custom_known(const tn_custom_call *c, uint32_t i, tn_dim *dims, int max) 
 }
 
 tn_object *tn_custom_object(const tn_custom_call *c, uint32_t i) {
-    if (!c->eval || i >= c->eval->inputs)
+    if (!usable(c) || !c->eval || i >= c->eval->inputs)
         return NULL;
     return c->plain[i] ? tn_tensor_object(c->plain[i]) : c->eval->in[i];
 }
@@ -152,60 +184,70 @@ tn_object *tn_custom_object(const tn_custom_call *c, uint32_t i) {
 /* --- attributes ------------------------------------------------------------------------------------------------------------------------- */
 
 bool tn_custom_has_attribute(const tn_custom_call *c, const char *name) {
-    return tn_node_attr(c->graph, c->node, name) != NULL;
+    return has_name(c, name) && tn_node_attr(c->graph, c->node, name) != NULL;
 }
 
 int64_t tn_custom_int(const tn_custom_call *c, const char *name) {
-    return tn_attr_int(c->graph, c->node, name);
+    return !has_name(c, name) ? 0 : tn_attr_int(c->graph, c->node, name);
 }
 
 double tn_custom_float(const tn_custom_call *c, const char *name) {
-    return tn_attr_float(c->graph, c->node, name);
+    return !has_name(c, name) ? 0 : tn_attr_float(c->graph, c->node, name);
 }
 
 tn_string tn_custom_string(const tn_custom_call *c, const char *name) {
-    return tn_attr_string(c->graph, c->node, name);
+    return !has_name(c, name) ? (tn_string){"", 0} : tn_attr_string(c->graph, c->node, name);
 }
 
 bool tn_custom_string_is(const tn_custom_call *c, const char *name, const char *text) {
-    return tn_attr_string_is(c->graph, c->node, name, text);
+    return has_name(c, name) && text && tn_attr_string_is(c->graph, c->node, name, text);
+}
+
+static const tn_attr *list_of(const tn_custom_call *c, const char *name, tn_attr_kind kind) {
+    const tn_attr *a = has_name(c, name) ? tn_node_attr(c->graph, c->node, name) : NULL;
+    return a && a->kind == kind ? a : NULL;
 }
 
 uint32_t tn_custom_ints(const tn_custom_call *c, const char *name, const int64_t **values) {
-    return tn_attr_ints(c->graph, c->node, name, values);
+    const tn_attr *a = list_of(c, name, TN_ATTR_INTS);
+    if (values)
+        *values = a ? a->as.ints : NULL;
+    return a ? a->count : 0;
 }
 
 uint32_t tn_custom_floats(const tn_custom_call *c, const char *name, const float **values) {
-    const tn_attr *a = tn_node_attr(c->graph, c->node, name);
-    bool good = a && a->kind == TN_ATTR_FLOATS;
-    *values = good ? a->as.floats : NULL;
-    return good ? a->count : 0;
+    const tn_attr *a = list_of(c, name, TN_ATTR_FLOATS);
+    if (values)
+        *values = a ? a->as.floats : NULL;
+    return a ? a->count : 0;
 }
 
 uint32_t tn_custom_strings(const tn_custom_call *c, const char *name, const tn_string **values) {
-    const tn_attr *a = tn_node_attr(c->graph, c->node, name);
-    bool good = a && a->kind == TN_ATTR_STRINGS;
-    *values = good ? a->as.strings : NULL;
-    return good ? a->count : 0;
+    const tn_attr *a = list_of(c, name, TN_ATTR_STRINGS);
+    if (values)
+        *values = a ? a->as.strings : NULL;
+    return a ? a->count : 0;
 }
 
 const tn_tensor *tn_custom_tensor(const tn_custom_call *c, const char *name) {
-    return tn_attr_tensor(c->graph, c->node, name);
+    return !has_name(c, name) ? NULL : tn_attr_tensor(c->graph, c->node, name);
 }
 
 /* --- infer ------------------------------------------------------------------------------------------------------------------------------- */
 
 tn_graph *tn_custom_graph(const tn_custom_call *c) {
-    return c->infer ? c->infer->graph : NULL;
+    return usable(c) && c->infer ? c->infer->graph : NULL;
 }
 
 tn_dim tn_custom_fresh_dim(tn_custom_call *c, uint32_t output, int axis, int64_t low, int64_t high) {
-    if (!c->infer || output >= c->infer->outputs)
+    if (!usable(c) || !c->infer || output >= c->infer->outputs)
         return (tn_dim){0};
     return tn_infer_fresh(c->infer, output, axis, low, high);
 }
 
 tn_status tn_custom_set_type(tn_custom_call *c, uint32_t output, tn_type type) {
+    if (!usable(c))
+        return TN_ERR_USAGE;
     if (!c->infer)
         return fail_operator(c, "eval states a type");
     if (output >= c->infer->outputs)
@@ -214,11 +256,13 @@ tn_status tn_custom_set_type(tn_custom_call *c, uint32_t output, tn_type type) {
 }
 
 tn_status tn_custom_set_tensor(tn_custom_call *c, uint32_t output, tn_dtype dtype, int rank, const tn_dim *dims) {
+    if (!usable(c))
+        return TN_ERR_USAGE;
     if (!c->infer)
         return fail_operator(c, "eval states a type");
     if (output >= c->infer->outputs)
         return TN_OK;
-    if (dtype <= TN_DTYPE_NONE || dtype >= TN_DTYPE_COUNT || rank < -1 || rank > TN_MAX_RANK)
+    if (dtype <= TN_DTYPE_NONE || dtype >= TN_DTYPE_COUNT || rank < -1 || rank > TN_MAX_RANK || (rank > 0 && !dims))
         return fail_operator(c, "infer states element type %d and rank %d for output %u", (int)dtype, rank, (unsigned)output);
     for (int i = 0; i < rank; i++)
         if (!dims[i].id && !c->infer->graph->stuck)
@@ -227,6 +271,8 @@ tn_status tn_custom_set_tensor(tn_custom_call *c, uint32_t output, tn_dtype dtyp
 }
 
 tn_status tn_custom_set_like(tn_custom_call *c, uint32_t output, uint32_t input) {
+    if (!usable(c))
+        return TN_ERR_USAGE;
     return tn_custom_set_type(c, output, tn_custom_input_type(c, input));
 }
 
@@ -275,8 +321,14 @@ static tn_status check_output(tn_custom_call *c, uint32_t i, tn_dtype dtype, int
 }
 
 tn_tensor *tn_custom_output(tn_custom_call *c, uint32_t i, tn_dtype dtype, int rank, const int64_t *dims) {
+    if (!usable(c))
+        return NULL;
     if (!c->eval) {
         fail_operator(c, "infer makes an output");
+        return NULL;
+    }
+    if (dtype <= TN_DTYPE_NONE || dtype >= TN_DTYPE_COUNT || rank < 0 || rank > TN_MAX_RANK || (rank > 0 && !dims)) {
+        fail_operator(c, "eval makes an output of element type %d and rank %d", (int)dtype, rank);
         return NULL;
     }
     if (check_output(c, i, dtype, rank, dims) != TN_OK)
@@ -295,6 +347,10 @@ tn_tensor *tn_custom_output(tn_custom_call *c, uint32_t i, tn_dtype dtype, int r
 }
 
 tn_status tn_custom_set_output(tn_custom_call *c, uint32_t i, tn_object *object) {
+    if (!usable(c)) {
+        tn_object_destroy(object);
+        return TN_ERR_USAGE;
+    }
     if (!object)
         return note(c, tn_error_status() == TN_OK ? fail_operator(c, "eval gives no output") : tn_error_status());
     tn_status status = TN_OK;
@@ -314,6 +370,8 @@ tn_status tn_custom_set_output(tn_custom_call *c, uint32_t i, tn_object *object)
 }
 
 void *tn_custom_scratch(tn_custom_call *c, size_t size) {
+    if (!usable(c))
+        return NULL;
     if (!c->eval) {
         fail_operator(c, "infer asks for scratch memory");
         return NULL;
@@ -325,6 +383,8 @@ void *tn_custom_scratch(tn_custom_call *c, size_t size) {
 }
 
 tn_heap *tn_custom_heap(const tn_custom_call *c) {
+    if (!usable(c))
+        return NULL;
     return c->eval ? c->eval->heap : c->infer->graph->heap;
 }
 

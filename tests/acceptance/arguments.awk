@@ -8,6 +8,7 @@ function key_of(type, name,    key) {
         key = "count"
     if (function_name == "tn_graph_free_text" && name == "text" || function_name == "tn_graph_free_map" && name == "map")
         key = "nothing" # only what the library made
+    if (name == "format") key = "format"
     if (function_name == "tn_graph_destroy" && name != "") key = "graph_to_destroy"
     return key
 }
@@ -23,6 +24,7 @@ function key_of(type, name,    key) {
     args = ""; sizes = "1"
     for (i = 1; i <= count; i++) {
         type = parameter[i]
+        if (type ~ /^ ?\.\.\.$/) { count--; break }
         match(type, /[a-z_0-9]+$/)
         name = substr(type, RSTART); type = substr(type, 1, RSTART - 1)
         key = key_of(type, name)

@@ -17,6 +17,8 @@
 typedef struct fixture {
     tn_graph *g, *frozen, *stuck, *empty;
     tn_heap *heap;
+    tn_op_set *ops;
+    const void *list; /* a place for a list that is answered */
     tn_value x, condition, index, dead, inner;
     tn_node add, gone, choice;
     tn_region body;
@@ -54,8 +56,9 @@ static void branch(void *ctx, tn_graph *g, const tn_value *args, tn_value *resul
 
 static fixture *make_fixture(void) {
     fixture *f = calloc(1, sizeof *f);
-    tn_graph *g = f->g = tn_graph_create();
     f->heap = tn_heap_create(NULL);
+    f->ops = tn_op_set_create(NULL);
+    tn_graph *g = f->g = tn_graph_create();
     f->x = tn_input(g, "x", TN_F32, TN_SHAPE("N", 4));
     f->condition = tn_input(g, "c", TN_BOOL, TN_SCALAR);
     f->index = tn_input(g, "i", TN_I64, TN_SHAPE(2));
@@ -119,7 +122,9 @@ enum { N_tn_graph_p = 5, N_tn_value = 7, N_tn_node = 6, N_tn_region = 4, N_tn_di
        N_tn_model_options_p = 4, N_tn_session_options_p = 12, N_tn_optimize_options_p = 8, N_tn_model_p = 2, N_tn_session_p = 2,
        N_tn_binding_p = 7, N_tn_output_p = 6, N_tn_session_report_p = 2, N_tn_rewriter_p = 1, N_tn_rewrite_p = 4, N_uint64_t_p = 2,
        N_uint32_t_p_p = 2, N_size_t_p = 2, N_tn_string_p = 2, N_tn_use = 4, N_tn_role = 4, N_float_p = 2, N_tn_status = 4,
-       N_nothing = 1, N_graph_to_destroy = 2, N_context = 1 };
+       N_nothing = 1, N_graph_to_destroy = 2, N_context = 1,
+       N_tn_op_set_p = 2, N_tn_custom_op_p = 5, N_tn_attribute_p = 4, N_tn_custom_call_p = 1, N_int64_t_p_p = 2, N_float_p_p = 2,
+       N_tn_string_p_p = 2, N_format = 2 };
 
 VALUES(tn_graph_p, tn_graph *, f->g, NULL, f->frozen, f->stuck, f->empty)
 VALUES(graph_to_destroy, tn_graph *, tn_graph_create(), NULL)
@@ -160,6 +165,12 @@ VALUES(tn_string_p, tn_string *, (tn_string *)(void *)f->bytes, NULL)
 VALUES(tn_use, tn_use, tn_value_first_use(f->g, f->x), {{0}, 0, 0}, {{UINT32_MAX}, UINT32_MAX, UINT32_MAX}, {f->gone, 3, 1})
 VALUES(tn_role, tn_role, TN_ROLE_FORWARD, (tn_role)99, (tn_role)-1, TN_ROLE_DEBUG)
 VALUES(tn_status, tn_status, TN_OK, TN_ERR_MEMORY, (tn_status)99, (tn_status)-1)
+VALUES(tn_op_set_p, tn_op_set *, f->ops, NULL)
+VALUES(tn_custom_call_p, tn_custom_call *, NULL)
+VALUES(int64_t_p_p, const int64_t **, (const int64_t **)&f->list, NULL)
+VALUES(float_p_p, const float **, (const float **)&f->list, NULL)
+VALUES(tn_string_p_p, const tn_string **, (const tn_string **)&f->list, NULL)
+VALUES(format, const char *, "plain", NULL)
 VALUES(nothing, void *, NULL)
 VALUES(context, void *, f)
 
@@ -239,6 +250,28 @@ static inline const tn_rewrite *pick_tn_rewrite_p(fixture *f, int i) {
     static const tn_rewrite v[3][MANY] = {{{.name = "a", .root = "add", .apply = fails_silently}},
                                           {{.name = NULL}},
                                           {{.name = "b", .root = "no operator", .apply = fails_silently}}};
+    (void)f;
+    return i < 3 ? v[i] : NULL;
+}
+
+static tn_status does_nothing(tn_custom_call *call) {
+    (void)call;
+    return TN_OK;
+}
+
+static inline const tn_custom_op *pick_tn_custom_op_p(fixture *f, int i) {
+    static const tn_custom_op v[] = {{.size = sizeof *v, .domain = "d", .name = "A", .eval = does_nothing},
+                                     {.size = 1},
+                                     {.size = sizeof *v},
+                                     {.size = sizeof *v, .domain = "d", .name = "B", .max_inputs = -7, .eval = does_nothing}};
+    (void)f;
+    return i < 4 ? &v[i] : NULL;
+}
+
+static inline const tn_attribute *pick_tn_attribute_p(fixture *f, int i) {
+    static const tn_attribute v[3][MANY] = {{{.name = "a", .kind = TN_ATTRIBUTE_INT}},
+                                            {{.name = "a", .kind = TN_ATTRIBUTE_TENSOR}},
+                                            {{.name = NULL, .kind = (tn_attribute_kind)99}}};
     (void)f;
     return i < 3 ? v[i] : NULL;
 }
@@ -328,7 +361,8 @@ static bool judge_id(fixture *f, const char *name, bool constant, uint32_t id) {
 #define JUDGE_NUMBER(key, type) \
     static inline bool judge_##key(fixture *f, const char *name, bool constant, type result) { (void)constant, (void)result, (void)name; return judge_void(f); }
 JUDGE_POINTER(tn_heap_p, tn_heap *)
-JUDGE_POINTER(tn_tensor_p, tn_tensor *)
+JUDGE_POINTER(tn_tensor_p, const tn_tensor *)
+JUDGE_POINTER(tn_op_set_p, tn_op_set *)
 JUDGE_POINTER(tn_object_p, tn_object *)
 JUDGE_POINTER(tn_graph_p, const tn_graph *)
 JUDGE_POINTER(tn_model_p, tn_model *)
@@ -352,6 +386,7 @@ JUDGE_NUMBER(tn_dtype, tn_dtype)
 JUDGE_NUMBER(tn_kind, tn_kind)
 JUDGE_NUMBER(tn_role, tn_role)
 JUDGE_NUMBER(tn_use, tn_use)
+JUDGE_NUMBER(tn_string, tn_string)
 JUDGE_NUMBER(int, int)
 JUDGE_NUMBER(int64_t, int64_t)
 JUDGE_NUMBER(uint32_t, uint32_t)
