@@ -252,7 +252,7 @@ static tn_status lower_dot(tn_lowerer *l, tn_node node, const tn_view *pa, const
 tn_status tn_lower_contract(tn_lowerer *l, tn_node node) {
     tn_graph *g = l->graph;
     tn_value y = tn_node_output(g, node, 0), a = tn_node_input(g, node, 0), b = tn_node_input(g, node, 1);
-    if (!tn_lowering_known(l, y) || !tn_lowering_admits(tn_value_dtype(g, a)) || tn_value_dtype(g, a) != tn_value_dtype(g, y))
+    if (!tn_lowering_known(l, y) || !tn_lowering_admits(tn_value_dtype(g, a)))
         return TN_ERR_UNSUPPORTED;
     uint32_t pa = tn_lowering_value(l, a), pb = pa == TN_NO_VIEW ? pa : tn_lowering_value(l, b);
     if (pb == TN_NO_VIEW)

@@ -176,12 +176,13 @@ static tn_status cast_to(tn_expand *x, tn_dtype to) {
         return tn_expand_set(x, 0, in);
     if (from == TN_STRING || to == TN_STRING)
         return tn_expand_unsupported(x, "a cast from %s to %s", tn_dtype_name(from), tn_dtype_name(to));
-    if (to == TN_F8E8M0 && tn_expand_has_attr(x, "round_mode") && !tn_expand_string_is(x, "round_mode", "up"))
-        return tn_expand_unsupported(x, "a cast to %s with a 'round_mode' other than \"up\"", tn_dtype_name(to));
-    if (tn_expand_int(x, "saturate"))
+    tn_string mode = tn_expand_string(x, "round_mode");
+    bool up = to != TN_F8E8M0 || tn_expand_string_is(x, "round_mode", "up"), saturate = tn_expand_int(x, "saturate") != 0;
+    if (saturate && up)
         return tn_expand_set(x, 0, tn_cast(g, in, to));
-    const tn_attr attrs[] = {TN_A_DTYPE("to", to), TN_A_INT("saturate", 0)};
-    return tn_expand_set(x, 0, tn_graph_add(g, "cast", 1, &in, 2, attrs));
+    const tn_attr attrs[] = {TN_A_DTYPE("to", to), TN_A_INT("saturate", saturate),
+                             TN_A_STRING("round_mode", mode.data, mode.length)};
+    return tn_expand_set(x, 0, tn_graph_add(g, "cast", 1, &in, up ? 2 : 3, attrs));
 }
 
 static tn_status expand_cast(tn_expand *x) {

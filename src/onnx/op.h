@@ -121,6 +121,9 @@ extern const tn_onnx_family tn_onnx_family_state;
 extern const tn_onnx_family tn_onnx_family_order;
 extern const tn_onnx_family tn_onnx_family_random;
 extern const tn_onnx_family tn_onnx_family_sequence;
+extern const tn_onnx_family tn_onnx_family_quant;
+extern const tn_onnx_family tn_onnx_family_quant_product;
+extern const tn_onnx_family tn_onnx_family_string;
 
 /* The row of an operator in an operator set, or NULL. `domain` "" or "ai.onnx" is the default one. */
 const tn_onnx_op *tn_onnx_find(const char *domain, const char *name, int version);

@@ -27,6 +27,8 @@ static const tn_onnx_family *const families[] = {
     &tn_onnx_family_order,
     &tn_onnx_family_random,
     &tn_onnx_family_sequence,
+    &tn_onnx_family_quant,
+    &tn_onnx_family_quant_product,
     NULL,
 };
 

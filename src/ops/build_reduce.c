@@ -83,8 +83,8 @@ tn_value tn_window(tn_graph *g, const char *kind, tn_value x, const int64_t *win
     return tn_graph_add(g, row, 1, &x, 5, attrs);
 }
 
-tn_value tn_conv(tn_graph *g, tn_value x, tn_value w, const int64_t *stride, const int64_t *dilation,
-                 const int64_t *lhs_dilation, const tn_dim *lo, const tn_dim *hi, int64_t groups) {
+tn_value tn_build_conv(tn_graph *g, tn_value x, tn_value w, const int64_t *stride, const int64_t *dilation,
+                       const int64_t *lhs_dilation, const tn_dim *lo, const tn_dim *hi, int64_t groups, tn_dtype acc) {
     const tn_value in[] = {x, w};
     int64_t ones[TN_MAX_RANK];
     tn_dim zeros[TN_MAX_RANK];
@@ -102,12 +102,18 @@ tn_value tn_conv(tn_graph *g, tn_value x, tn_value w, const int64_t *stride, con
                              TN_A_INTS("lhs_dilation", spatial, lhs_dilation ? lhs_dilation : ones),
                              TN_A_DIMS("lo", spatial, lo ? lo : zeros),
                              TN_A_DIMS("hi", spatial, hi ? hi : zeros),
-                             TN_A_INT("groups", groups)};
-    return tn_graph_add(g, "conv", 2, in, 6, attrs);
+                             TN_A_INT("groups", groups),
+                             TN_A_DTYPE("acc", acc)};
+    return tn_graph_add(g, "conv", 2, in, acc ? 7 : 6, attrs);
 }
 
-tn_value tn_dot(tn_graph *g, tn_value a, tn_value b, uint32_t batch, const int64_t *a_batch, const int64_t *b_batch,
-                uint32_t contract, const int64_t *a_contract, const int64_t *b_contract) {
+tn_value tn_conv(tn_graph *g, tn_value x, tn_value w, const int64_t *stride, const int64_t *dilation,
+                 const int64_t *lhs_dilation, const tn_dim *lo, const tn_dim *hi, int64_t groups) {
+    return tn_build_conv(g, x, w, stride, dilation, lhs_dilation, lo, hi, groups, TN_DTYPE_NONE);
+}
+
+static tn_value dot(tn_graph *g, tn_value a, tn_value b, uint32_t batch, const int64_t *a_batch, const int64_t *b_batch,
+                    uint32_t contract, const int64_t *a_contract, const int64_t *b_contract, tn_dtype acc) {
     const tn_value in[] = {a, b};
     if (!tn_build_ranked(g, "tn_dot", 2, in))
         return TN_NULL_VALUE;
@@ -115,8 +121,13 @@ tn_value tn_dot(tn_graph *g, tn_value a, tn_value b, uint32_t batch, const int64
         return tn_build_fail(g, TN_ERR_USAGE, "tn_dot: a list of axes is NULL");
     const tn_attr attrs[] = {TN_A_INTS("a_batch", batch, a_batch), TN_A_INTS("b_batch", batch, b_batch),
                              TN_A_INTS("a_contract", contract, a_contract),
-                             TN_A_INTS("b_contract", contract, b_contract)};
-    return tn_graph_add(g, "dot", 2, in, 4, attrs);
+                             TN_A_INTS("b_contract", contract, b_contract), TN_A_DTYPE("acc", acc)};
+    return tn_graph_add(g, "dot", 2, in, acc ? 5 : 4, attrs);
+}
+
+tn_value tn_dot(tn_graph *g, tn_value a, tn_value b, uint32_t batch, const int64_t *a_batch, const int64_t *b_batch,
+                uint32_t contract, const int64_t *a_contract, const int64_t *b_contract) {
+    return dot(g, a, b, batch, a_batch, b_batch, contract, a_contract, b_contract, TN_DTYPE_NONE);
 }
 
 /* Broadcasts the dims before the last two of `x` to `batch`. */
@@ -128,7 +139,7 @@ static tn_value broadcast_batch(tn_graph *g, tn_value x, int batch_rank, const t
     return tn_broadcast(g, x, batch_rank + 2, dims);
 }
 
-tn_value tn_matmul(tn_graph *g, tn_value a, tn_value b) {
+tn_value tn_build_matmul(tn_graph *g, tn_value a, tn_value b, tn_dtype acc) {
     const tn_value in[] = {a, b};
     tn_dim batch[TN_MAX_RANK], other[TN_MAX_RANK];
     int64_t axes[TN_MAX_RANK];
@@ -147,7 +158,7 @@ tn_value tn_matmul(tn_graph *g, tn_value a, tn_value b) {
     int64_t a_last = a_rank - 1, b_last = b_rank > 1 ? b_rank - 2 : 0;
     /* without batch dims on b, or free dims on a, the contraction alone gives the dims in order */
     if (b_rank <= 2 || a_rank == 1)
-        return tn_dot(g, a, b, 0, NULL, NULL, 1, &a_last, &b_last);
+        return dot(g, a, b, 0, NULL, NULL, 1, &a_last, &b_last, acc);
     int rank = a_rank - 2;
     if (!tn_build_broadcast(g, "tn_matmul", &rank, batch, b_rank - 2, other))
         return TN_NULL_VALUE;
@@ -157,5 +168,9 @@ tn_value tn_matmul(tn_graph *g, tn_value a, tn_value b) {
         axes[i] = i;
     a_last = rank + 1;
     b_last = rank;
-    return tn_dot(g, a, b, (uint32_t)rank, axes, axes, 1, &a_last, &b_last);
+    return dot(g, a, b, (uint32_t)rank, axes, axes, 1, &a_last, &b_last, acc);
+}
+
+tn_value tn_matmul(tn_graph *g, tn_value a, tn_value b) {
+    return tn_build_matmul(g, a, b, TN_DTYPE_NONE);
 }

@@ -9,8 +9,8 @@ TN_BUILD_UNARY(X)
 #undef X
 
 /* Adds a row of `count` operands broadcast to one shape. Unranked operands are left to the row to refuse. */
-static tn_value elementwise(tn_graph *g, const char *function, const char *row, uint32_t count,
-                            const tn_value *operands) {
+tn_value tn_build_elementwise(tn_graph *g, const char *function, const char *row, uint32_t count,
+                              const tn_value *operands) {
     tn_value v[3];
     tn_dim dims[TN_MAX_RANK], other[TN_MAX_RANK];
     if (!tn_build_ready(g, function, count, operands))
@@ -47,7 +47,7 @@ static bool same_dtype(tn_graph *g, const char *function, tn_value a, tn_value b
     tn_value tn_##name(tn_graph *g, tn_value a, tn_value b) {                           \
         const tn_value v[] = {a, b};                                                    \
         return tn_build_ready(g, "tn_" #name, 2, v) && same_dtype(g, "tn_" #name, a, b) \
-                   ? elementwise(g, "tn_" #name, #name, 2, v)                           \
+                   ? tn_build_elementwise(g, "tn_" #name, #name, 2, v)                           \
                    : TN_NULL_VALUE;                                                     \
     }
 TN_BUILD_BINARY(X)
@@ -61,7 +61,7 @@ tn_value tn_is_inf(tn_graph *g, tn_value x, bool positive, bool negative) {
 tn_value tn_select(tn_graph *g, tn_value condition, tn_value a, tn_value b) {
     const tn_value v[] = {condition, a, b};
     return tn_build_ready(g, "tn_select", 3, v) && same_dtype(g, "tn_select", a, b)
-               ? elementwise(g, "tn_select", "select", 3, v)
+               ? tn_build_elementwise(g, "tn_select", "select", 3, v)
                : TN_NULL_VALUE;
 }
 

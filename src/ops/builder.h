@@ -30,4 +30,12 @@ tn_dim tn_build_product(tn_graph *graph, int count, const tn_dim *dims);
 bool tn_build_broadcast(tn_graph *graph, const char *function, int *rank, tn_dim a[TN_MAX_RANK], int b_rank,
                         const tn_dim *b);
 
+/* tn_conv and tn_matmul with sums kept in `acc` (none: as those do); integers also have it as their result's dtype. */
+tn_value tn_build_conv(tn_graph *graph, tn_value x, tn_value w, const int64_t *stride, const int64_t *dilation,
+                       const int64_t *lhs_dilation, const tn_dim *lo, const tn_dim *hi, int64_t groups, tn_dtype acc);
+tn_value tn_build_matmul(tn_graph *graph, tn_value a, tn_value b, tn_dtype acc);
+/* Adds an elementwise row of 1 to 3 operands, broadcast to one shape. `function` names the call in messages. */
+tn_value tn_build_elementwise(tn_graph *graph, const char *function, const char *row, uint32_t count,
+                              const tn_value *operands);
+
 #endif
