@@ -36,6 +36,13 @@ bool tn_quant_is_single(tn_expand *x, uint32_t input) {
     return true;
 }
 
+bool tn_quant_may_be_single(tn_expand *x, uint32_t input) {
+    for (int i = 0; i < tn_expand_rank(x, input); i++)
+        if (tn_dim_never_equal(x->graph, tn_expand_dim(x, input, i), tn_size(x, 1)))
+            return false;
+    return true;
+}
+
 bool tn_quant_zero(tn_expand *x, uint32_t input) {
     if (!tn_expand_has(x, input))
         return true;
@@ -89,14 +96,14 @@ static tn_status read_granularity(tn_expand *x, granularity *q) {
     for (int i = 0; i < q->rank; i++)
         q->dims[i] = tn_expand_dim(x, 0, i);
     TN_RULE(x, q->block >= 0 && q->block <= (int64_t)1 << 40, "attribute 'block_size' is %" PRId64, q->block);
-    if (tn_expand_has(x, 2) && !(tn_quant_is_single(x, 1) && tn_quant_is_single(x, 2))) {
+    if (tn_expand_has(x, 2) && !(tn_quant_may_be_single(x, 1) && tn_quant_may_be_single(x, 2))) {
         TN_RULE(x, tn_expand_rank(x, 2) == scale, "the scale has rank %d, the zero point rank %d: they must be alike",
                 scale, tn_expand_rank(x, 2));
         for (int i = 0; i < scale; i++)
             TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, 1, i), tn_expand_dim(x, 2, i)),
                     "the scale and the zero point differ in size on axis %d", i);
     }
-    if (tn_quant_is_single(x, 1))
+    if (tn_quant_is_single(x, 1) || (q->rank == 0 && scale <= 1))
         return TN_OK;
     if (q->rank == 1)
         q->axis = 0; /* whatever the attribute says: there is no other */
@@ -150,7 +157,7 @@ static tn_value join(tn_expand *x, const granularity *q, tn_value value) {
 static tn_value place(tn_expand *x, const granularity *q, uint32_t input, tn_dtype dtype) {
     tn_graph *g = x->graph;
     tn_value v = tn_cast(g, tn_expand_input(x, input), dtype);
-    if (tn_quant_is_single(x, input))
+    if (q->grain == WHOLE || tn_quant_is_single(x, input))
         return tn_reshape_dims(g, v, 0, NULL);
     if (q->grain == ALONG_AXIS) {
         v = tn_broadcast(g, v, 1, &q->dims[q->axis]);

@@ -58,7 +58,7 @@ static tn_status of_lines(tn_expand *x, uint32_t input, uint32_t matrix, bool ro
     tn_graph *g = x->graph;
     tn_value v = tn_expand_input(x, input);
     int rank = tn_expand_rank(x, input), whole = tn_expand_rank(x, matrix);
-    if (tn_quant_is_single(x, input)) {
+    if (tn_quant_is_single(x, input) || (whole == 1 && rank == 1 && tn_quant_may_be_single(x, input))) {
         *out = tn_reshape_dims(g, v, 0, NULL);
         return TN_OK;
     }
@@ -128,9 +128,10 @@ static tn_status expand_qlinear_matmul(tn_expand *x) {
     TN_TRY(scale_of(x, 1, 0, true, tn_expand_rank(x, 3) == 1, &a_scale));
     TN_TRY(scale_of(x, 4, 3, false, false, &b_scale));
     y_scale = tn_cast(g, y_scale, TN_F32);
-    if (tn_quant_is_single(x, 6))
+    bool flat = y_scale.id && sum.id && tn_value_rank(g, sum) == 0;
+    if (flat || tn_quant_is_single(x, 6))
         y_scale = tn_reshape_dims(g, y_scale, 0, NULL);
-    if (tn_quant_is_single(x, 7))
+    if (flat || tn_quant_is_single(x, 7))
         point = tn_reshape_dims(g, point, 0, NULL);
     return tn_expand_set(x, 0, requantise(x, sum, tn_div(g, tn_mul(g, a_scale, b_scale), y_scale), 7, point));
 }
@@ -141,7 +142,7 @@ static tn_status expand_qlinear_matmul(tn_expand *x) {
 static tn_status of_channels(tn_expand *x, uint32_t input, tn_dim channels, int rank, int axis, tn_value *out) {
     tn_graph *g = x->graph;
     tn_value v = tn_expand_input(x, input);
-    if (tn_quant_is_single(x, input)) {
+    if (tn_quant_is_single(x, input) || (!channels.id && tn_quant_may_be_single(x, input))) {
         *out = tn_reshape_dims(g, v, 0, NULL);
         return TN_OK;
     }

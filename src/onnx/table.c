@@ -29,6 +29,7 @@ static const tn_onnx_family *const families[] = {
     &tn_onnx_family_sequence,
     &tn_onnx_family_quant,
     &tn_onnx_family_quant_product,
+    &tn_onnx_family_string,
     NULL,
 };
 
