@@ -68,7 +68,7 @@ int main(int argc, char **argv) {
 
     double start = seconds();
     tn_model *model = tn_model_load(file, NULL);
-    tn_session *session = tn_session_create(model, TN_OPTIONS(tn_session_options, .threads = 1));
+    tn_session *session = model ? tn_session_create(model, TN_OPTIONS(tn_session_options, .threads = 1)) : NULL;
     double loaded = seconds();
     tn_tensor *picture = tn_tensor_wrap(TN_F32, 4, (const int64_t[]){1, 1, SIDE, SIDE}, pixels);
     tn_status status = session ? classify(session, model, picture, scores) : tn_error_status();
