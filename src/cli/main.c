@@ -56,7 +56,17 @@ const tn_cli_command tn_cli_commands[] = {
     {.name = "quantize"},
     {.name = "tune"},
     {.name = "serve"},
-    {.name = "ops"},
+    {"ops",
+     TN_CLI_OPS,
+     "[NAME]... [option]...",
+     "operators, element types, versions and gradients supported",
+     {"tenon ops Conv conv", "the ONNX operator and the primitive",
+      "tenon ops --json", "everything, for programs",
+      "tenon ops --markdown > docs/operators.md", "a page of documentation"},
+     "Without a name, all. --plugin adds the operators of a plugin.",
+     tn_cli_ops,
+     0,
+     UINT32_MAX},
     {.name = NULL},
 };
 

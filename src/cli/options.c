@@ -41,6 +41,7 @@ static const option_row option_table[] = {
     {"format", "npy|pb", KIND_CHOICE, TN_CLI_RUN, AT(format), "npy|pb",
      "what is written: NAME.npy (default) or output_M.pb"},
     {"ops", "FILE", KIND_TEXT, TN_CLI_INFO, AT(ops), NULL, "write the list of operators used to this file"},
+    {"markdown", NULL, KIND_FLAG, TN_CLI_OPS, AT(markdown), NULL, "print a page of documentation"},
     {"filter", "GLOB", KIND_TEXT, TN_CLI_TEST, AT(filter), NULL,
      "only folders whose name (or path, when it holds a /) matches"},
     {"jobs", "N", KIND_COUNT, TN_CLI_TEST, AT(jobs), NULL, "folders tested at a time; default: one for each CPU"},

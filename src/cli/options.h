@@ -21,7 +21,7 @@ typedef struct tn_cli_options {
     const char *backend, *isa, *disable, *passes, *dump;
     const char *fill, *output_dir, *format, *filter, *ops;
     uint64_t threads, jobs, timeout, seed, max_bytes, max_ops;
-    bool json, quiet, verbose, limits, help, version;
+    bool json, markdown, quiet, verbose, limits, help, version;
 } tn_cli_options;
 
 typedef tn_status tn_cli_main(const tn_cli_options *options);
@@ -40,7 +40,7 @@ typedef struct tn_cli_command {
 /* All subcommands, ended by a NULL name (main.c). */
 extern const tn_cli_command tn_cli_commands[];
 
-enum { TN_CLI_RUN = 1, TN_CLI_INFO = 2, TN_CLI_TEST = 4, TN_CLI_ALL = ~0 };
+enum { TN_CLI_RUN = 1, TN_CLI_INFO = 2, TN_CLI_TEST = 4, TN_CLI_OPS = 1 << 10, TN_CLI_ALL = ~0 };
 
 /* Reads argv. TN_ERR_USAGE, or TN_ERR_UNSUPPORTED for what is not built yet. Free with tn_cli_options_free in any case. */
 tn_status tn_cli_parse(int argc, char **argv, tn_cli_options *out);
