@@ -29,22 +29,44 @@ typedef struct gemm {
 
 /* --- columns --------------------------------------------------------------------------------------------------------------------------- */
 
+/* Reads constants where a file put them, at any byte. */
+static float read_f32(const float *from) {
+    float x;
+    memcpy(&x, from, sizeof x);
+    return x;
+}
+
+/* `have` columns, `step` apart, of `length` summed elements, `stride` apart; a block at a time, so that lines are read once. */
+static void pack_run(const float *from, int64_t step, int64_t have, int64_t length, int64_t stride, int width, float *to) {
+    for (int64_t k = 0; k < length; k += 16) {
+        int64_t end = k + 16 < length ? k + 16 : length;
+        if (step == 1)
+            for (int64_t i = k; i < end; i++)
+                memcpy(to + i * width, from + i * stride, (size_t)have * sizeof *to);
+        else
+            for (int64_t j = 0; j < have; j++)
+                for (int64_t i = k; i < end; i++)
+                    to[i * width + j] = read_f32(from + j * step + i * stride);
+        for (int64_t i = k; i < end; i++)
+            for (int64_t j = have; j < width; j++)
+                to[i * width + j] = 0;
+    }
+}
+
 /* One panel: `width` columns (zeros beyond n) of all summed elements in their order. */
 static void pack_panel(const gemm *g, const float *b, int64_t first, int width, float *to) {
     const tn_resolved_access *a = &g->r->operand[1];
     int64_t step = g->column >= 0 ? a->stride[g->column] : 0, have = g->n - first < width ? g->n - first : width;
-    int64_t at[TN_MACHINE_AXES] = {0};
+    int64_t at[TN_MACHINE_AXES] = {0}, length = g->r->extent[g->last_sum];
     if (!g->k)
         return;
     do {
         const float *from = b + first * step;
-        for (int i = g->first_sum; i <= g->last_sum; i++)
+        for (int i = g->first_sum; i < g->last_sum; i++)
             from += at[i] * a->stride[i];
-        for (int64_t j = 0; j < have; j++)
-            to[j] = from[j * step];
-        for (int64_t j = have; j < width; j++)
-            to[j] = 0;
-        to += width;
+        pack_run(from, step, have, length, a->stride[g->last_sum], width, to);
+        to += length * width;
+        at[g->last_sum] = length - 1;
     } while (tn_machine_next(g->r, at));
 }
 
@@ -410,6 +432,7 @@ static tn_status prepare_at(tn_kernel *k, const tn_kernel_facts *f, const tn_gem
         return TN_ERR_MEMORY;
     k->packed = to;
     k->packed_bytes = bytes;
+    k->packed_only = true;
     for (int64_t set = 0; set < sets; set++) {
         int64_t at[TN_MACHINE_AXES] = {0};
         decode(&r, g.batch, g.n_batch, set, at);

@@ -67,6 +67,7 @@ typedef struct tn_kernel {
     uint8_t *role;           /* CONTRACT: [outer + inner], tn_axis_role */
     void *packed;            /* operand 1 as its way of running wants it; owned by the plan */
     size_t packed_bytes;
+    bool packed_only;        /* operand 1 is never read but through `packed` */
     uint32_t nodes, node_count; /* the graph nodes it stands for: range in tn_plan.kernel_node */
     const struct tn_kernel_impl *impl; /* chosen once per plan */
 } tn_kernel;

@@ -139,11 +139,7 @@ static tn_status lower_constant(tn_lowerer *l, tn_node node) {
     tn_tensor *t = tn_attr_tensor(l->graph, node, "value");
     tn_value v = tn_node_output(l->graph, node, 0);
     tn_slot s = {.kind = TN_SLOT_CONSTANT, .dtype = t->dtype, .value = v, .first = -1};
-    size_t element = (size_t)tn_dtype_bits((tn_dtype)t->dtype) / 8;
-    if (t->contiguous && (element < 2 || (uintptr_t)t->data % element == 0))
-        s.tensor = tn_tensor_retain(t);
-    else
-        s.tensor = tn_tensor_copy(t);
+    s.tensor = t->contiguous ? tn_tensor_retain(t) : tn_tensor_copy(t);
     if (!s.tensor)
         return TN_ERR_MEMORY;
     l->plan->weight_bytes += tn_tensor_bytes(s.tensor);
@@ -215,6 +211,22 @@ static tn_status lower_outputs(tn_lowerer *l) {
     return tn_lowering_emit(l, TN_DO_END, 0, 0);
 }
 
+/* Constants that kernels read in place are aligned to their elements; those that are only packed stay where the file has them. */
+static tn_status align_constants(tn_plan *p) {
+    for (uint32_t i = 0; i < p->slot.len; i++) {
+        tn_slot *s = &p->slot.data[i];
+        size_t element = (size_t)tn_dtype_bits((tn_dtype)s->dtype) / 8;
+        if (s->kind != TN_SLOT_CONSTANT || s->first < 0 || element < 2 || (uintptr_t)s->tensor->data % (element > 8 ? 8 : element) == 0)
+            continue;
+        tn_tensor *copy = tn_tensor_copy(s->tensor);
+        if (!copy)
+            return TN_ERR_MEMORY;
+        tn_tensor_destroy(s->tensor);
+        s->tensor = copy;
+    }
+    return TN_OK;
+}
+
 static void touch(tn_lowerer *l, uint32_t slot, int32_t at) {
     tn_slot *s = &l->plan->slot.data[slot];
     if (s->first < 0)
@@ -241,7 +253,8 @@ tn_status tn_lowering_lifetimes(tn_lowerer *l) {
         if (in.op == TN_DO_CALL) {
             const tn_kernel *k = &p->kernel.data[in.a];
             for (int j = 0; j < k->operands; j++)
-                touch(l, k->operand[j].slot, (int32_t)i);
+                if (j != 1 || !k->packed_only)
+                    touch(l, k->operand[j].slot, (int32_t)i);
             for (int j = 0; j < k->outputs; j++)
                 touch(l, k->output[j].slot, (int32_t)i);
         } else if (in.op == TN_DO_HOST) {
@@ -257,6 +270,7 @@ tn_status tn_lowering_lifetimes(tn_lowerer *l) {
             touch(l, p->view.data[in.a].slot, (int32_t)i);
     }
     extend_over_loops(p);
+    TN_TRY(align_constants(p));
     for (uint32_t i = 0; i < p->slot.len; i++) {
         if (p->slot.data[i].fetched)
             p->slot.data[i].last = (int32_t)p->code.len;
