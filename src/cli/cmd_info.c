@@ -4,6 +4,7 @@
 
 #include "base/number.h"
 #include "base/os.h"
+#include "cli/block_list.h"
 #include "cli/cli.h"
 #include "cli/contents.h"
 #include "cli/print.h"
@@ -187,6 +188,7 @@ static void put_text(const inspection *f, tn_text *out) {
         put_op(&f->contents.ops.data[i], out);
         tn_text_add(out, "\n");
     }
+    tn_cli_put_blocks(f->graph, out);
     if (f->graph->function.len)
         tn_text_printf(out, "functions of the model: %" PRIu32 "\n", f->graph->function.len);
     if (f->unsupported_count) {
@@ -307,7 +309,9 @@ static void put_json_graph(const inspection *f, tn_text *out) {
         put_string(out, "name", op->name);
         tn_text_printf(out, "\"version\": %s, \"count\": %" PRIu64 "}", *op->version ? op->version : "null", op->count);
     }
-    tn_text_add(out, "],\n \"not_supported\": [");
+    tn_text_add(out, "],\n \"blocks\": ");
+    tn_cli_put_blocks_json(g, out);
+    tn_text_add(out, ",\n \"not_supported\": [");
     const char *line = f->unsupported_count ? f->unsupported.data : "";
     for (size_t n; *line; line += n + (line[n] == '\n')) {
         n = strcspn(line, "\n");

@@ -33,4 +33,20 @@ head -c 3000 "$digits" >"$work/cut.onnx"
 expect 3 info "$work/cut.onnx" --json
 valid_json "$out"
 says "$out" '"loads": false'
+
+# repeated blocks, once each: 100 of 200 nodes, in a moment
+awk 'BEGIN {
+    print "tenon 1\ngraph (%1 \"x\": f32[4]) -> (\"y\") {"
+    for (v = 1; v <= 20000; v++)
+        printf "  %%%d = %s : f32[4]\n", v + 1, v % 200 == 1 ? "exp(%" v ")" : v % 200 == 0 ? "add(%" v ", %" v - 198 ")" : v % 2 ? "sin(%" v ")" : "cos(%" v ")"
+    print "  return(%20001)\n}" }' >"$work/blocks.txt"
+start=$(date +%s%N)
+expect 0 info "$work/blocks.txt" --backend ref
+echo "20000 nodes: $((($(date +%s%N) - start) / 1000000)) ms"
+says "$out" "repeated blocks:" "  100 x 200 nodes from exp: 99 cos, 99 sin, 1 exp, 1 add"
+expect 0 info "$work/blocks.txt" --json --backend ref
+valid_json "$out"
+says "$out" '"blocks": [' '{"count": 100, "nodes": 200, "first": {"operator": "exp", "name": ""}, "operators": {"cos": 99, "sin": 99, "exp": 1, "add": 1}}'
+expect 0 info "$work/pair.txt" --json
+says "$out" '"blocks": []'
 finish
