@@ -175,40 +175,6 @@ static tn_status expand_hardmax(tn_expand *x) {
     return along_axis(x, hardmax);
 }
 
-/* --- dropout: nothing is dropped at inference ------------------------------------------------------------------------------------- */
-
-/* The mask says true everywhere (before operator set 10: 1 in the data's dtype). */
-static tn_status keep_all(tn_expand *x, tn_dtype mask) {
-    const tn_dim *dims = tn_expand_dims_copy(x, 0);
-    if (!dims)
-        return tn_error_status();
-    if (tn_expand_wants(x, 1))
-        TN_TRY(tn_expand_set(x, 1, tn_expand_full(x, mask, 1, tn_expand_rank(x, 0), dims)));
-    return tn_expand_set(x, 0, tn_expand_input(x, 0));
-}
-
-static tn_status expand_dropout(tn_expand *x) {
-    int64_t training;
-    if (tn_expand_has(x, 2)) {
-        if (tn_expand_contents_i64(x, 2, &training, 1) != 1) {
-            tn_tensor *constant = tn_expand_constant(x, 2);
-            if (!constant || tn_tensor_count(constant) != 1)
-                return tn_expand_later(x, "needs the value of training_mode");
-            training = tn_tensor_get_i64(constant, 0);
-        }
-        if (training) {
-            tn_tensor *ratio = tn_expand_constant(x, 1);
-            if (!ratio || tn_tensor_count(ratio) != 1 || tn_tensor_get_f64(ratio, 0) != 0)
-                return tn_expand_unsupported(x, "dropout in training mode");
-        }
-    }
-    return keep_all(x, TN_BOOL);
-}
-
-static tn_status expand_dropout_first(tn_expand *x) {
-    return keep_all(x, tn_expand_dtype(x, 0));
-}
-
 /* --- rows ------------------------------------------------------------------------------------------------------------------------- */
 
 /* The standard states these as float literals. */
@@ -224,7 +190,6 @@ static const tn_attr_spec gelu_attrs[] = {TN_SPEC_STRING("approximate", "none", 
 static const tn_attr_spec shrink_attrs[] = {TN_SPEC_FLOAT("lambd", 0.5), TN_SPEC_FLOAT("bias", 0), {0}};
 static const tn_attr_spec axis_attrs[] = {TN_SPEC_INT("axis", -1), {0}};
 static const tn_attr_spec axis_first_attrs[] = {TN_SPEC_INT("axis", 1), {0}};
-static const tn_attr_spec dropout_attrs[] = {TN_SPEC_INT("seed", 0), {0}};
 
 #define ONE(name, from, list, build) \
     TN_ONNX(name, .since = from, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = list, .expand = expand_##build)
@@ -254,9 +219,6 @@ static const tn_onnx_op rows[] = {
     ONE_UNTIL("LogSoftmax", 1, 12, axis_first_attrs, log_softmax),
     ONE("Hardmax", 13, axis_attrs, hardmax),
     ONE_UNTIL("Hardmax", 1, 12, axis_first_attrs, hardmax),
-    TN_ONNX("Dropout", .since = 10, .inputs = {1, 3}, .outputs = {1, 2}, .attrs = dropout_attrs,
-            .expand = expand_dropout),
-    TN_ONNX("Dropout", .since = 1, .until = 9, .inputs = {1, 2}, .outputs = {1, 2}, .expand = expand_dropout_first),
 };
 
 const tn_onnx_family tn_onnx_family_activation = {rows, sizeof rows / sizeof *rows};

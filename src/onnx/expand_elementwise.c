@@ -174,8 +174,11 @@ static tn_status cast_to(tn_expand *x, tn_dtype to) {
     tn_dtype from = tn_expand_dtype(x, 0);
     if (from == to)
         return tn_expand_set(x, 0, in);
-    if (from == TN_STRING || to == TN_STRING)
-        return tn_expand_unsupported(x, "a cast from %s to %s", tn_dtype_name(from), tn_dtype_name(to));
+    const tn_attr type[] = {TN_A_DTYPE("to", to)};
+    if (to == TN_STRING)
+        return tn_expand_set(x, 0, tn_graph_add(g, "to_string", 1, &in, 0, NULL));
+    if (from == TN_STRING)
+        return tn_expand_set(x, 0, tn_graph_add(g, "from_string", 1, &in, 1, type));
     tn_string mode = tn_expand_string(x, "round_mode");
     bool up = to != TN_F8E8M0 || tn_expand_string_is(x, "round_mode", "up"), saturate = tn_expand_int(x, "saturate") != 0;
     if (saturate && up)

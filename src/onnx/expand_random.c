@@ -1,4 +1,4 @@
-/* Random numbers: RandomUniform, RandomNormal, their -Like forms, Bernoulli, Multinomial. They come from the counting generator of
+/* Random numbers: RandomUniform, RandomNormal, their -Like forms, Bernoulli, Multinomial, Dropout. They come from the counting generator of
    the primitives. Without a seed each node has one of its own, the same in every run: runs can be repeated. */
 #include <inttypes.h>
 #include <math.h>
@@ -130,6 +130,77 @@ static tn_status expand_multinomial(tn_expand *x) {
     return tn_expand_set(x, 0, tn_cast(g, tn_min(g, index, top), dtype));
 }
 
+/* --- dropout ------------------------------------------------------------------------------------------------------------------ */
+
+/* Nothing is dropped. The mask says true everywhere (before operator set 10: 1 in the data's dtype). */
+static tn_status keep_all(tn_expand *x, tn_dtype mask) {
+    const tn_dim *dims = tn_expand_dims_copy(x, 0);
+    if (!dims)
+        return tn_error_status();
+    if (tn_expand_wants(x, 1))
+        TN_TRY(tn_expand_set(x, 1, tn_expand_full(x, mask, 1, tn_expand_rank(x, 0), dims)));
+    return tn_expand_set(x, 0, tn_expand_input(x, 0));
+}
+
+static tn_status expand_dropout_first(tn_expand *x) {
+    return keep_all(x, tn_expand_dtype(x, 0));
+}
+
+/* The one element of a constant input. */
+static bool known_number(tn_expand *x, uint32_t input, double *value) {
+    int64_t small;
+    tn_tensor *t = tn_expand_constant(x, input);
+    if (t && tn_tensor_count(t) == 1) {
+        *value = tn_tensor_get_f64(t, 0);
+        return true;
+    }
+    bool known = tn_expand_contents_i64(x, input, &small, 1) == 1;
+    *value = known ? (double)small : 0;
+    return known;
+}
+
+/* Uniform numbers in [0, 1): with a seed those of numpy's generator, as the standard's own tests have them. */
+static tn_value dropout_numbers(tn_expand *x, int rank, const tn_dim *dims) {
+    bool seeded = tn_expand_has_attr(x, "seed");
+    const tn_attr attrs[] = {TN_A_DIMS("shape", rank, dims),
+                             TN_A_INT("seed", seeded ? tn_expand_int(x, "seed") : own_seed(x)),
+                             TN_A_DTYPE("dtype", TN_F32)};
+    return tn_graph_add(x->graph, seeded ? "random_mt19937" : "random_uniform", 0, NULL, seeded ? 2 : 3, attrs);
+}
+
+/* data * mask / (1 - ratio), where the mask is true with the probability 1 - ratio; or the data, when training_mode is false. */
+static tn_status expand_dropout(tn_expand *x) {
+    tn_graph *g = x->graph;
+    double training = 0, ratio = 0.5;
+    bool known = !tn_expand_has(x, 2) || known_number(x, 2, &training);
+    bool known_ratio = !tn_expand_has(x, 1) || known_number(x, 1, &ratio);
+    tn_dtype dtype = tn_expand_dtype(x, 0), in = tn_is_float(dtype) ? tn_wide(dtype) : TN_F32;
+    int rank = tn_expand_rank(x, 0);
+    if ((known && training == 0) || (known_ratio && ratio == 0)) /* NOLINT: exactly zero */
+        return keep_all(x, TN_BOOL);
+    TN_RULE(x, !known_ratio || (ratio >= 0 && ratio < 1), "the ratio is not in [0, 1)");
+    const tn_dim *dims = tn_expand_dims_copy(x, 0);
+    if (!dims)
+        return tn_error_status();
+    tn_value numbers = dropout_numbers(x, rank, dims);
+    TN_BUILT(x, numbers);
+    tn_value part = tn_expand_has(x, 1) ? tn_reshape_dims(g, tn_expand_input(x, 1), 0, NULL) : tn_scalar(g, TN_F32, 0.5);
+    tn_value keep = tn_greater_equal(g, numbers, tn_cast(g, part, tn_value_dtype(g, numbers)));
+    part = tn_cast(g, part, in);
+    tn_value one = tn_scalar(g, in, 1), scale = tn_div(g, one, tn_sub(g, one, part));
+    if (!known) {
+        tn_value on = tn_reshape_dims(g, tn_expand_input(x, 2), 0, NULL);
+        keep = tn_or(g, keep, tn_not(g, on));
+        scale = tn_select(g, on, scale, one);
+    }
+    tn_value y = tn_mul(g, tn_cast(g, tn_expand_input(x, 0), in), tn_cast(g, keep, in));
+    if (tn_expand_wants(x, 1))
+        TN_TRY(tn_expand_set(x, 1, keep));
+    return tn_expand_set(x, 0, tn_cast(g, tn_mul(g, y, scale), dtype));
+}
+
+/* --- rows ---------------------------------------------------------------------------------------------------------------------- */
+
 #define UNIFORM TN_SPEC_FLOAT("low", 0), TN_SPEC_FLOAT("high", 1), TN_SPEC_FLOAT("seed", 0), TN_SPEC_INT("dtype", 1)
 #define NORMAL TN_SPEC_FLOAT("mean", 0), TN_SPEC_FLOAT("scale", 1), TN_SPEC_FLOAT("seed", 0), TN_SPEC_INT("dtype", 1)
 static const tn_attr_spec uniform_attrs[] = {UNIFORM, TN_SPEC_NEEDED("shape", TN_ATTR_INTS), {0}};
@@ -139,6 +210,7 @@ static const tn_attr_spec normal_like_attrs[] = {NORMAL, {0}};
 static const tn_attr_spec bernoulli_attrs[] = {TN_SPEC_FLOAT("seed", 0), TN_SPEC_INT("dtype", 1), {0}};
 static const tn_attr_spec multi_attrs[] = {
     TN_SPEC_FLOAT("seed", 0), TN_SPEC_INT("dtype", 6), TN_SPEC_INT("sample_size", 1), {0}};
+static const tn_attr_spec dropout_attrs[] = {TN_SPEC_INT("seed", 0), {0}};
 
 #define RANDOM(n, name, from, list, build)                                                       \
     TN_ONNX(name, .since = from, .inputs = {n, n}, .outputs = {1, 1}, .attrs = list, .flags = TN_ONNX_RANDOM, \
@@ -151,6 +223,9 @@ static const tn_onnx_op rows[] = {
     RANDOM(1, "RandomNormalLike", 1, normal_like_attrs, normal_like),
     RANDOM(1, "Bernoulli", 15, bernoulli_attrs, bernoulli),
     RANDOM(1, "Multinomial", 7, multi_attrs, multinomial),
+    TN_ONNX("Dropout", .since = 10, .inputs = {1, 3}, .outputs = {1, 2}, .attrs = dropout_attrs, .flags = TN_ONNX_RANDOM,
+            .expand = expand_dropout),
+    TN_ONNX("Dropout", .since = 1, .until = 9, .inputs = {1, 2}, .outputs = {1, 2}, .expand = expand_dropout_first),
 };
 
 const tn_onnx_family tn_onnx_family_random = {rows, sizeof rows / sizeof *rows};

@@ -27,6 +27,8 @@ extern const tn_op_family tn_family_sort;
 extern const tn_op_family tn_family_select_data;
 extern const tn_op_family tn_family_window_arg;
 extern const tn_op_family tn_family_random;
+extern const tn_op_family tn_family_random_mt;
+extern const tn_op_family tn_family_string_cast;
 extern const tn_op_family tn_family_reduce;
 extern const tn_op_family tn_family_window;
 extern const tn_op_family tn_family_contract;

@@ -18,6 +18,7 @@ static void fill(void) {
         &tn_family_scan,           &tn_family_sort,    &tn_family_select_data, &tn_family_window_arg,
         &tn_family_random,         &tn_family_reduce,  &tn_family_window,      &tn_family_contract,
         &tn_family_sequence,       &tn_family_control, &tn_family_debug,       &tn_family_composite,
+        &tn_family_random_mt,   &tn_family_string_cast,
         &tn_family_composite_norm,
     };
     uint32_t count = 0;
