@@ -384,8 +384,8 @@ static tn_status eval_dynamic_strided_slice(tn_eval *e) {
         step[i] = 1;
     if (e->inputs > 3 && e->in[3] != NULL)
         TN_TRY(tn_eval_vector(e, 3, count, step));
-    memcpy(dims, x->dims, sizeof dims);
-    memcpy(strides, x->strides, sizeof strides);
+    memcpy(dims, x->dims, x->rank * sizeof *dims);
+    memcpy(strides, x->strides, x->rank * sizeof *strides);
     for (int i = 0; i < count; i++) {
         int64_t n = x->dims[axes[i]], low = step[i] > 0 ? 0 : -1, high = step[i] > 0 ? n : n - 1;
         if (step[i] == 0)

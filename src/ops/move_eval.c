@@ -283,7 +283,7 @@ tn_status tn_eval_concat(tn_eval *e) {
     tn_tensor *first = tn_eval_in(e, 0);
     int axis = (int)tn_attr_int(e->graph, e->node, "axis");
     int64_t dims[TN_MAX_RANK], at = 0;
-    memcpy(dims, first->dims, sizeof dims);
+    memcpy(dims, first->dims, first->rank * sizeof *dims);
     for (uint32_t k = 1; k < e->inputs; k++) {
         const tn_tensor *x = tn_eval_in(e, k);
         for (int i = 0; i < first->rank; i++)

@@ -114,7 +114,7 @@ static tn_lanes axis_lanes(const tn_tensor *x, int axis) {
 static tn_status take_slices(tn_eval *e, uint32_t output, tn_tensor *x, int axis, const int64_t *at, int64_t count) {
     int64_t dims[TN_MAX_RANK];
     int rank = axis < 0 ? 1 : x->rank;
-    memcpy(dims, x->dims, sizeof dims);
+    memcpy(dims, x->dims, x->rank * sizeof *dims);
     dims[axis < 0 ? 0 : axis] = count;
     tn_lanes l = axis_lanes(x, axis);
     tn_plain_output o;

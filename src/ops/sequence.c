@@ -429,7 +429,7 @@ static tn_object *split_part(tn_eval *e, tn_tensor *x, tn_tensor *plain, int axi
     int64_t dims[TN_MAX_RANK], strides[TN_MAX_RANK],
         offset = x->count > 0 && size > 0 ? start * plain->strides[axis] : 0;
     int rank = x->rank;
-    memcpy(dims, x->dims, sizeof dims);
+    memcpy(dims, x->dims, x->rank * sizeof *dims);
     memcpy(strides, plain->strides, sizeof strides);
     dims[axis] = size;
     if (!keep_axis) {

@@ -93,7 +93,7 @@ static tn_status order_axis(tn_eval *e, int axis, bool descending, int64_t keep)
     bool text = dtype == TN_STRING;
     entry_before *before = text ? (descending ? greater_text : less_text) : descending ? greater_number : less_number;
     int64_t dims[TN_MAX_RANK];
-    memcpy(dims, x->dims, sizeof dims);
+    memcpy(dims, x->dims, x->rank * sizeof *dims);
     dims[axis] = keep;
     tn_tensor *values = tn_eval_result(e, 0, dtype, x->rank, dims);
     tn_tensor *positions = values != NULL ? tn_eval_result(e, 1, TN_I64, x->rank, dims) : NULL;

@@ -274,6 +274,72 @@ static void test_convolution(void **unused) {
     }
 }
 
+/* --- packed elements move as others do -------------------------------------------------------------------------------------------- */
+
+static tn_tensor *converted(const tn_tensor *t, tn_dtype to) {
+    tn_tensor *c = tn_tensor_create(to, t->rank, t->dims);
+    for (int64_t i = 0; i < t->count; i++)
+        tn_store_i64(to, c->data, i, tn_tensor_get_i64(t, i));
+    return c;
+}
+
+/* The same node on packed elements and on the same numbers as i8 or u8. */
+static void moves_alike(const char *op, int opset, const char *ints, uint32_t n_ints, const int64_t *values, int rank,
+                        const int64_t *dims, uint32_t tensors, uint32_t n, tn_tensor *const *more) {
+    static const tn_dtype types[] = {TN_U4, TN_I4, TN_U2, TN_I2};
+    for (int t = 0; t < 4; t++)
+        for (int f = 0; f < 2; f++) {
+            tn_dtype packed = types[t], plain = tn_dtype_is_signed(packed) ? TN_I8 : TN_U8;
+            tn_tensor *a[NODE_INPUTS] = {NULL}, *b[NODE_INPUTS] = {NULL}, *x, *y;
+            for (uint32_t i = 0; i < tensors; i++) {
+                a[i] = whole_numbers(packed, rank, dims, tn_dtype_min_i64(packed), (int64_t)tn_dtype_max_u64(packed));
+                b[i] = converted(a[i], plain);
+            }
+            for (uint32_t i = 0; i < n; i++)
+                a[tensors + i] = b[tensors + i] = more[i];
+            for (int k = 0; k < 2; k++) {
+                tn_text attrs = message();
+                if (ints && n_ints == UINT32_MAX)
+                    attr_int(&attrs, ints, values[0]);
+                else if (ints)
+                    attr_ints(&attrs, ints, n_ints, values);
+                check(run_one_node(op, opset, attrs, f ? NODE_CONSTANT : NODE_KNOWN, tensors + n, k ? b : a, "y", k ? &y : &x));
+            }
+            assert_int_equal(x->dtype, packed);
+            assert_int_equal(x->count, y->count);
+            assert_memory_equal(x->dims, y->dims, x->rank * sizeof *x->dims);
+            for (int64_t i = 0; i < x->count; i++)
+                assert_int_equal(tn_tensor_get_i64(x, i), tn_tensor_get_i64(y, i));
+            free_all(tensors, a);
+            free_all(tensors, b);
+            tn_tensor_destroy(x);
+            tn_tensor_destroy(y);
+        }
+    free_all(n, (tn_tensor **)(uintptr_t)more);
+}
+
+static void test_packed(void **unused) {
+    (void)unused;
+    const int64_t *dims = DIMS(3, 1, 5), one = 1;
+#define ONE(op, opset, ints, n, values) moves_alike(op, opset, ints, n, values, 3, dims, 1, 0, NULL)
+#define MORE(op, opset, ...)                                          \
+    moves_alike(op, opset, NULL, 0, NULL, 3, dims, 1, (uint32_t)(sizeof((tn_tensor *[]){__VA_ARGS__}) / sizeof(tn_tensor *)), \
+                (tn_tensor *[]){__VA_ARGS__})
+    ONE("Identity", 21, NULL, 0, NULL);
+    ONE("Transpose", 21, "perm", 3, DIMS(2, 0, 1));
+    ONE("Flatten", 21, "axis", UINT32_MAX, &one);
+    MORE("Reshape", 21, tn_tensor_from_i64(2, DIMS(5, -1)));
+    MORE("Squeeze", 21, tn_tensor_from_i64(1, DIMS(1)));
+    MORE("Unsqueeze", 21, tn_tensor_from_i64(1, DIMS(0)));
+    MORE("Expand", 13, tn_tensor_from_i64(3, DIMS(3, 2, 5)));
+    MORE("Tile", 13, tn_tensor_from_i64(3, DIMS(2, 1, 3)));
+    MORE("Gather", 13, tn_tensor_from_i64(3, DIMS(2, -1, 0)));
+    MORE("Pad", 21, tn_tensor_from_i64(6, DIMS(1, 0, 2, 0, 1, 1)));
+    MORE("Slice", 13, tn_tensor_from_i64(2, DIMS(2, 1)), tn_tensor_from_i64(2, DIMS(-9, 4)), tn_tensor_from_i64(2, DIMS(0, 2)),
+         tn_tensor_from_i64(2, DIMS(-1, 2)));
+    moves_alike("Concat", 13, "axis", UINT32_MAX, &one, 3, dims, 3, 0, NULL);
+}
+
 /* --- what is refused ------------------------------------------------------------------------------------------------------------- */
 
 static void refused(const char *op, int opset, tn_text attrs, uint32_t n, tn_tensor **in, const char *says) {
@@ -318,6 +384,7 @@ int main(void) {
         cmocka_unit_test(test_quantize),    cmocka_unit_test(test_dequantize),  cmocka_unit_test(test_small_floats),
         cmocka_unit_test(test_precision),   cmocka_unit_test(test_dynamic),     cmocka_unit_test(test_matmul),
         cmocka_unit_test(test_accumulator), cmocka_unit_test(test_convolution), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_packed),
     };
     return cmocka_run_group_tests_name("onnx/quant", tests, NULL, NULL);
 }
