@@ -56,7 +56,7 @@ static tn_status infer_from_string(tn_infer *c) {
     TN_TRY(tn_infer_operand(c, 0, &x));
     if (x.dtype != TN_STRING)
         return tn_infer_fail(c, "the input is %s, it must be string", tn_dtype_name(x.dtype));
-    if (!is_number(to))
+    if (!is_number(to) && to != TN_STRING)
         return tn_infer_unsupported(c, "from_string to %s", tn_dtype_name(to));
     return tn_infer_tensor(c, 0, to, x.rank, x.dims);
 }
@@ -104,6 +104,8 @@ static tn_status eval_from_string(tn_eval *e) {
     tn_tensor *out = tn_eval_result(e, 0, to, x->rank, x->dims);
     if (out == NULL)
         return tn_error_status();
+    if (to == TN_STRING)
+        return tn_tensor_assign(out, x);
     if (out->count > 0)
         memset(out->data, 0, tn_tensor_bytes(out)); /* the last byte of packed elements may have bits of none */
     for (int64_t i = 0; i < x->count; i++) {
@@ -151,7 +153,7 @@ static const tn_op rows[] = {
      .traits = TN_ELEMENTWISE | TN_EXACT | TN_HOST,
      .attrs = from_attrs,
      .inputs = "x",
-     .doc = "the number that a text spells",
+     .doc = "the number that a text spells; to string: the text itself",
      .infer = infer_from_string,
      .eval = eval_from_string,
      .no_gradient = "strings are no numbers"},
