@@ -4,12 +4,12 @@
 #include "base/checksum.h"
 
 const tn_binary_kind tn_binary_kinds[TN_SECTION_COUNT] = {
-    [TN_SECTION_STRINGS] = {"STRS", 6},   [TN_SECTION_OPS] = {"OPS ", 8},       [TN_SECTION_SYMBOLS] = {"SYMB", 24},
-    [TN_SECTION_DIMS] = {"DIMS", 4},      [TN_SECTION_TYPES] = {"TYPE", 8},     [TN_SECTION_ORIGINS] = {"ORIG", 16},
-    [TN_SECTION_LOCATIONS] = {"LOCS", 8}, [TN_SECTION_VALUES] = {"VALU", 8},    [TN_SECTION_HELD] = {"HELD", 8},
-    [TN_SECTION_REGIONS] = {"REGN", 8},   [TN_SECTION_NODES] = {"NODE", 44},    [TN_SECTION_FUNCTIONS] = {"FUNC", 8},
-    [TN_SECTION_OUTPUTS] = {"OUTS", 4},   [TN_SECTION_DEFAULTS] = {"DFLT", 8},  [TN_SECTION_METADATA] = {"META", 8},
-    [TN_SECTION_TENSORS] = {"TENS", 8},   [TN_SECTION_DATA] = {"DATA", 0},      [TN_SECTION_WEIGHTS] = {"WGHT", 0},
+    [TN_SECTION_STRINGS] = {"STRS", 6},   [TN_SECTION_OPS] = {"OPS ", 8},      [TN_SECTION_SYMBOLS] = {"SYMB", 24},
+    [TN_SECTION_DIMS] = {"DIMS", 4},      [TN_SECTION_TYPES] = {"TYPE", 8},    [TN_SECTION_ORIGINS] = {"ORIG", 16},
+    [TN_SECTION_LOCATIONS] = {"LOCS", 8}, [TN_SECTION_VALUES] = {"VALU", 8},   [TN_SECTION_HELD] = {"HELD", 8},
+    [TN_SECTION_REGIONS] = {"REGN", 8},   [TN_SECTION_NODES] = {"NODE", 44},   [TN_SECTION_FUNCTIONS] = {"FUNC", 8},
+    [TN_SECTION_OUTPUTS] = {"OUTS", 4},   [TN_SECTION_DEFAULTS] = {"DFLT", 8}, [TN_SECTION_METADATA] = {"META", 8},
+    [TN_SECTION_TENSORS] = {"TENS", 8},   [TN_SECTION_DATA] = {"DATA", 0},     [TN_SECTION_WEIGHTS] = {"WGHT", 0},
     [TN_SECTION_BLOBS] = {"BLOB", 32},
 };
 
@@ -145,8 +145,8 @@ tn_status tn_binary_check_weights(const void *bytes, size_t size) {
     for (uint32_t i = 0; i < sections[TN_SECTION_BLOBS].count; i++) {
         TN_TRY(tn_binary_blob(sections, i, &blob, &checksum));
         if (tn_checksum_of(blob.data, blob.size) != checksum)
-            return tn_fail(TN_ERR_MODEL, "the bytes of a tensor (%zu, from byte %zu of the file) are damaged", blob.size,
-                           (size_t)(blob.data - (const uint8_t *)bytes));
+            return tn_fail(TN_ERR_MODEL, "the bytes of a tensor (%zu, from byte %zu of the file) are damaged",
+                           blob.size, (size_t)(blob.data - (const uint8_t *)bytes));
     }
     return TN_OK;
 }

@@ -41,7 +41,8 @@ static tn_status read_strings(tn_binary_reader *r) {
     tn_cursor c = tn_reader_cursor(r, TN_SECTION_STRINGS);
     const uint8_t *lengths = tn_cursor_bytes(&c, count * (size_t)4); /* that many are there */
     if (!tn_strings_load(&r->g->strings, count, lengths, (const char *)c.at, tn_cursor_left(&c), &wrong))
-        return wrong ? tn_reader_fail(TN_SECTION_STRINGS, wrong, "it is empty, holds a zero byte, has no end, or is not in order")
+        return wrong ? tn_reader_fail(TN_SECTION_STRINGS, wrong,
+                                      "it is empty, holds a zero byte, has no end, or is not in order")
                      : tn_error_status();
     return TN_OK;
 }
@@ -166,7 +167,8 @@ static tn_status read_dims(tn_binary_reader *r) {
         if (!r->dim[i].id)
             return tn_error_status();
         if (used != length || r->g->dims.symbol.len != symbols)
-            return tn_reader_fail(TN_SECTION_DIMS, i, "it is no dimension, or has a symbol that section 'SYMB' has not");
+            return tn_reader_fail(TN_SECTION_DIMS, i,
+                                  "it is no dimension, or has a symbol that section 'SYMB' has not");
     }
     return tn_reader_end(&c, TN_SECTION_DIMS);
 }
@@ -329,7 +331,8 @@ static tn_status read_all(tn_binary_reader *r, const void *bytes, size_t size) {
     TN_TRY(tn_binary_open(bytes, size, r->section));
     uint64_t limit = r->options ? r->options->max_nodes : 0;
     if (limit && tn_reader_count(r, TN_SECTION_NODES) > limit)
-        return tn_fail(TN_ERR_LIMIT, "the graph has %u nodes, more than the limit", tn_reader_count(r, TN_SECTION_NODES));
+        return tn_fail(TN_ERR_LIMIT, "the graph has %u nodes, more than the limit",
+                       tn_reader_count(r, TN_SECTION_NODES));
     r->g = tn_graph_new(r->heap, r->ops);
     if (!r->g)
         return tn_error_status();

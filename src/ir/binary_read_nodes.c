@@ -31,8 +31,8 @@ static tn_status read_values(tn_binary_reader *r) {
         uint32_t type = tn_cursor_u32(&c), name = tn_cursor_u32(&c);
         if (type > tn_reader_count(r, TN_SECTION_TYPES) || name > tn_reader_count(r, TN_SECTION_STRINGS))
             return tn_reader_fail(TN_SECTION_VALUES, i, "its type or name is not there");
-        g->value.data[g->value.len++] = (tn_value_rec){
-            .type = r->type[type].id, .name = name, .contents_count = -1, .alive = true};
+        g->value.data[g->value.len++] =
+            (tn_value_rec){.type = r->type[type].id, .name = name, .contents_count = -1, .alive = true};
     }
     return tn_reader_end(&c, TN_SECTION_VALUES);
 }

@@ -13,9 +13,9 @@ typedef struct writer {
     tn_status status; /* the first failure; its error is set, and then nothing is written any more */
     uint8_t *buffer;
     size_t fill;
-    uint64_t at;      /* bytes written, the buffer's included */
-    uint64_t start;   /* of the section */
-    tn_checksum sum;  /* of the section, unless `lazy` */
+    uint64_t at;          /* bytes written, the buffer's included */
+    uint64_t start;       /* of the section */
+    tn_checksum sum;      /* of the section, unless `lazy` */
     tn_checksum blob_sum; /* of the blob that is being written */
     bool lazy, in_blob;
     uint8_t table[TN_SECTION_COUNT * TN_BINARY_ENTRY];

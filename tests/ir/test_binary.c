@@ -40,9 +40,12 @@ static const char everything[] =
     "function \"g\" (%2: f32[N]) {\n  %3 = call(%2) {callee = function \"f\"} : f32[N]\n  return(%3)\n}\n"
     "graph (%4 \"x\": f32[N] = f32[1] [1], %5 \"s\": seq(optional(map(i64, f32[`odd name`, 2*N + 3]))), %6 \"q\": ?, "
     "%7 \"p\": i64[2] holds [u7, 4]) -> (\"y\", \"z\") {\n"
-    "  !1 %8 \"h\" = call(%4) {callee = function \"g\"} : f32[N] \"n\" role gradient device 3 @\"f\":1 @\"a\"(\"b\", \"c\":7)\n"
-    "  any(%8, _, %5) {s = strings [\"a\\x00b\", \"\"], t = string[2] [\"b\", \"\"], d = dims [N + 1, floordiv(N, 2)], l = [1, "
-    "-9223372036854775808], i = -3, f = 0.1, h = bits(0x7ff8000000000001), fs = floats [1, nan, -0], none = [], e = string, "
+    "  !1 %8 \"h\" = call(%4) {callee = function \"g\"} : f32[N] \"n\" role gradient device 3 @\"f\":1 @\"a\"(\"b\", "
+    "\"c\":7)\n"
+    "  any(%8, _, %5) {s = strings [\"a\\x00b\", \"\"], t = string[2] [\"b\", \"\"], d = dims [N + 1, floordiv(N, 2)], "
+    "l = [1, "
+    "-9223372036854775808], i = -3, f = 0.1, h = bits(0x7ff8000000000001), fs = floats [1, nan, -0], none = [], e = "
+    "string, "
     "w = type seq(f32[*]), k = u4[3] [1, 2, 15], z = f32[0, 5] [], c = c64[1] [(1, -0)]} after(!1)\n"
     "    region (%9: f32[]) {\n      %10, %11 = any(%9) : f32[], i64[1] holds [u3]\n      return(%9)\n    }\n"
     "    region () {\n      return(%8)\n    }\n"
@@ -76,7 +79,8 @@ static void round_trips(void **state) {
     assert_true(count > 3);
     static const char *const texts[] = {
         "tenon 1\ngraph () -> () {\n  return()\n}\n",
-        "tenon 1\nsymbol u2 [0, 7] fresh\ngraph (%1 \"x\": f32[2]) -> (\"y\") {\n  %2 = size(%1) : i64[u2]\n  return(%2)\n}\n",
+        "tenon 1\nsymbol u2 [0, 7] fresh\ngraph (%1 \"x\": f32[2]) -> (\"y\") {\n  %2 = size(%1) : i64[u2]\n  "
+        "return(%2)\n}\n",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         tn_graph *g = parse(texts[i]);
@@ -339,8 +343,8 @@ static void refuse(const uint8_t *bytes, size_t size, const char *code, size_t a
     binary_seal(copy, size);
     bool read = try_read(copy, size, code ? code : "header", at);
     if (message ? read || !strstr(tn_error_message(), message) : !read)
-        fail_msg("expected \"%s\" for byte %zu of %s: %s", message ? message : "a graph", at, code ? code : "the header",
-                 read ? "it is read" : tn_error_message());
+        fail_msg("expected \"%s\" for byte %zu of %s: %s", message ? message : "a graph", at,
+                 code ? code : "the header", read ? "it is read" : tn_error_message());
     free(copy);
 }
 
@@ -361,7 +365,8 @@ static void tables_that_lie(void **state) {
             if (records || huge[k] > UINT32_MAX)
                 refuse(bytes, size, codes[i], 24, &huge[k], 8, "cannot hold");
             refuse(bytes, size, codes[i], 16, &huge[k], 8, "does not lie inside the file");
-            refuse(bytes, size, codes[i], 8, &huge[k], 8, huge[k] % 64 ? "is not aligned" : "does not lie inside the file");
+            refuse(bytes, size, codes[i], 8, &huge[k], 8,
+                   huge[k] % 64 ? "is not aligned" : "does not lie inside the file");
         }
         refuse(bytes, size, codes[i], 8, &past, 8, size % 64 ? "is not aligned" : "does not lie inside the file");
         refuse(bytes, size, codes[i], 40, &zero, 4, "is not aligned");
@@ -454,7 +459,8 @@ static void missing_operators_are_listed(void **state) {
     /* a row whose meaning has changed since */
     uint64_t at;
     memcpy(&at, binary_entry(bytes, size, "OPS ") + 8, 8);
-    refuse(bytes, size, NULL, at, &(uint32_t){2}, 4, "not supported: 1 operator: 'pair' of version 2 (this library has version 1)");
+    refuse(bytes, size, NULL, at, &(uint32_t){2}, 4,
+           "not supported: 1 operator: 'pair' of version 2 (this library has version 1)");
     tn_free(NULL, bytes);
     tn_graph_destroy(g);
 }
@@ -711,8 +717,9 @@ static void loaded_strings_are_found(void **state) {
         const char *bytes;
         size_t size;
         uint32_t first, second, wrong;
-    } bad[] = {{"b\0a", 4, 1, 1, 2}, {"a\0a", 4, 1, 1, 2}, {"\0a", 3, 0, 1, 1}, {"a\0b", 3, 1, 1, 2}, {"abab", 5, 1, 2, 1},
-               {"a\0b\0\0", 5, 1, 1, 3}, {"a\0b", 4, 1, 0xffffffff, 2}, {"a\0b", 0, 1, 1, 1}, {"a\0\0b", 5, 1, 2, 2}};
+    } bad[] = {{"b\0a", 4, 1, 1, 2},          {"a\0a", 4, 1, 1, 2}, {"\0a", 3, 0, 1, 1},
+               {"a\0b", 3, 1, 1, 2},          {"abab", 5, 1, 2, 1}, {"a\0b\0\0", 5, 1, 1, 3},
+               {"a\0b", 4, 1, 0xffffffff, 2}, {"a\0b", 0, 1, 1, 1}, {"a\0\0b", 5, 1, 2, 2}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         memcpy(raw, &bad[i].first, 4);
         memcpy(raw + 4, &bad[i].second, 4);

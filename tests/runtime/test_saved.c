@@ -22,9 +22,7 @@
 #define SUITE TENON_SHARED_DIR "/onnx-suite"
 
 static const tn_binary_options options = {.unknown_op = tn_onnx_make_row};
-static struct {
-    unsigned loaded, expanded, skipped, wrong;
-} seen;
+static struct { unsigned loaded, expanded, skipped, wrong; } seen;
 
 static void check(const tn_graph *g, const char *path, const char *what) {
     if (tn_graph_verify(g) != TN_OK) {
@@ -125,7 +123,8 @@ static void saved_models_run(void **state) {
     assert_non_null(mkdtemp(folder));
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         snprintf(path, sizeof path, "%s/%s/test_data_set_0/input_0.pb", MODELS, models[i]);
-        tn_object *input = tn_path_kind_of(path) == TN_PATH_FILE ? tn_onnx_read_object_file(NULL, path, TN_KIND_TENSOR) : NULL;
+        tn_object *input =
+            tn_path_kind_of(path) == TN_PATH_FILE ? tn_onnx_read_object_file(NULL, path, TN_KIND_TENSOR) : NULL;
         snprintf(path, sizeof path, "%s/%s/model.onnx", MODELS, models[i]);
         tn_model *model = input ? tn_model_load(path, NULL) : NULL;
         if (!model || !fed_input(model)) {

@@ -22,8 +22,8 @@ static bool same(const tn_graph *graph, const tn_graph *back) {
             line += a[at] == '\n';
         while (at && a[at - 1] != '\n')
             at--;
-        tn_fail(TN_ERR_FAILED, "the graph read back prints otherwise, line %zu: '%.160s' instead of '%.160s'", line, b + at,
-                a + at);
+        tn_fail(TN_ERR_FAILED, "the graph read back prints otherwise, line %zu: '%.160s' instead of '%.160s'", line,
+                b + at, a + at);
         good = false;
     }
     if (a)

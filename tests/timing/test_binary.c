@@ -31,7 +31,8 @@ static double read_time(const char *path) {
         tn_mapping *map = tn_mapping_open(NULL, path);
         assert_non_null(map);
         tn_binary_options options = {.unknown_op = tn_onnx_make_row};
-        tn_graph *g = tn_graph_read_binary_from(NULL, tn_onnx_table(), tn_mapping_data(map), tn_mapping_size(map), map, &options);
+        tn_graph *g =
+            tn_graph_read_binary_from(NULL, tn_onnx_table(), tn_mapping_data(map), tn_mapping_size(map), map, &options);
         best = least(best, (tn_clock() - start) * 1e6);
         if (!g)
             fail_msg("%s", tn_error_message());
