@@ -92,12 +92,10 @@ static tn_tensor *shell_create(tn_heap *heap, tn_dtype dtype, int rank, const in
     if (tn_dims_count(rank, dims, &count) != TN_OK || tn_dtype_bytes(dtype, count, &bytes) != TN_OK ||
         tn_tensor_extent(dtype, rank, dims, strides, &bytes) != TN_OK)
         return NULL;
-    tn_tensor *tensor = tn_alloc(heap, sizeof *tensor + 2 * (size_t)rank * sizeof *tensor->dims);
+    tn_tensor *tensor = tn_alloc(heap, sizeof *tensor);
     if (tensor == NULL)
         return NULL;
     atomic_init(&tensor->object.refs, 1);
-    tensor->dims = (int64_t *)(tensor + 1);
-    tensor->strides = tensor->dims + rank;
     tensor->object.kind = TN_KIND_TENSOR;
     tensor->object.heap = heap;
     tensor->dtype = (uint8_t)dtype;

@@ -35,8 +35,8 @@ struct tn_tensor {
     tn_storage *storage; /* NULL for memory borrowed from a user */
     void *data;          /* element (0,...,0); may be unaligned */
     int64_t count;
-    int64_t *dims;    /* [rank], behind the tensor in its block */
-    int64_t *strides; /* [rank], in elements */
+    int64_t dims[TN_MAX_RANK];
+    int64_t strides[TN_MAX_RANK]; /* in elements */
 };
 
 /* A tensor over bytes inside a mapping (retained), or, with NULL, over bytes that outlive it. Contiguous. */
