@@ -132,18 +132,6 @@ static tn_status run_nms(tn_eval *e, nms *n, const tn_tensor *boxes, const tn_te
     return tn_eval_set(e, 0, (tn_object *)out);
 }
 
-/* A contiguous tensor whose floats may be read in place: a new reference. Data of a file starts at any byte. */
-static tn_tensor *aligned(tn_heap *heap, tn_tensor *t) {
-    if (t->contiguous && (uintptr_t)t->data % sizeof(float) == 0)
-        return tn_tensor_retain(t);
-    tn_tensor *copy = tn_tensor_new(heap, TN_F32, t->rank, t->dims);
-    if (copy && tn_tensor_assign(copy, t) != TN_OK) {
-        tn_tensor_destroy(copy);
-        copy = NULL;
-    }
-    return copy;
-}
-
 static tn_status eval_nms(tn_eval *e) {
     nms n = {.by_center = tn_attr_int(e->graph, e->node, "center_point_box") != 0};
     tn_tensor *most, *overlap_in, *score, *boxes = tn_eval_in(e, 0), *scores = tn_eval_in(e, 1);
@@ -158,8 +146,8 @@ static tn_status eval_nms(tn_eval *e) {
     n.overlap = overlap_in ? (float)tn_tensor_get_f64(overlap_in, 0) : 0;
     n.has_score = score != NULL;
     n.score = score ? (float)tn_tensor_get_f64(score, 0) : 0;
-    boxes = aligned(e->heap, boxes);
-    scores = boxes ? aligned(e->heap, scores) : NULL;
+    boxes = tn_host_readable(e->heap, boxes);
+    scores = boxes ? tn_host_readable(e->heap, scores) : NULL;
     n.candidates = scores ? tn_alloc_array(e->heap, (size_t)n.count + 1, sizeof *n.candidates) : NULL;
     tn_status status = n.candidates ? run_nms(e, &n, boxes, scores) : tn_error_status();
     tn_free(e->heap, n.candidates);

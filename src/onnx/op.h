@@ -124,6 +124,12 @@ extern const tn_onnx_family tn_onnx_family_sequence;
 extern const tn_onnx_family tn_onnx_family_quant;
 extern const tn_onnx_family tn_onnx_family_quant_product;
 extern const tn_onnx_family tn_onnx_family_string;
+extern const tn_onnx_family tn_onnx_family_ml;
+extern const tn_onnx_family tn_onnx_family_ml_label;
+extern const tn_onnx_family tn_onnx_family_ml_svm;
+extern const tn_onnx_family tn_onnx_family_ml_tree;
+extern const tn_onnx_family tn_onnx_family_optimizer;
+extern const tn_onnx_family tn_onnx_family_image;
 
 /* The row of an operator in an operator set, or NULL. `domain` "" or "ai.onnx" is the default one. */
 const tn_onnx_op *tn_onnx_find(const char *domain, const char *name, int version);

@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "onnx/host_ops.h"
 #include "onnx/op.h"
 #include "ops/ops.h"
 
@@ -30,7 +31,19 @@ static const tn_onnx_family *const families[] = {
     &tn_onnx_family_quant,
     &tn_onnx_family_quant_product,
     &tn_onnx_family_string,
+    &tn_onnx_family_ml,
+    &tn_onnx_family_ml_label,
+    &tn_onnx_family_ml_svm,
+    &tn_onnx_family_ml_tree,
+    &tn_onnx_family_optimizer,
+    &tn_onnx_family_image,
     NULL,
+};
+
+/* Host operators that expansions make. Ends with NULL. */
+static const tn_op *const hosts[] = {
+    &tn_host_lookup,        &tn_host_zip_map, &tn_host_cast_map, &tn_host_vectorize_map,
+    &tn_host_tree_ensemble, &tn_host_couple,  NULL,
 };
 
 /* Newest operator set versions whose operators the rows speak of. */
@@ -86,6 +99,8 @@ static void build_index(void) {
         onnx_index.ops[names] = own->rows[names];
         names++;
     }
+    for (size_t i = 0; hosts[i] && names < INDEX_ROWS; i++)
+        onnx_index.ops[names++] = hosts[i];
     for (size_t f = 0; families[f]; f++)
         for (uint32_t i = 0; i < families[f]->count && names < INDEX_ROWS && rows < INDEX_SLOTS / 2; i++, rows++) {
             const tn_onnx_op *row = &families[f]->rows[i];
