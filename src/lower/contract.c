@@ -127,6 +127,14 @@ static tn_status lower_conv(tn_lowerer *l, tn_node node, const tn_view *px, cons
     tn_value y = tn_node_output(g, node, 0);
     int64_t groups = tn_attr_int(g, node, "groups");
     tn_dim many = tn_dim_const(g, groups), per = tn_dim_floordiv(g, tn_value_dim(g, y, 1), many);
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t low, high;
+        tn_dim_bounds(g, tn_lowering_dim(l, pw->dim[2 + i]), &low, &high);
+        if (low < 1)
+            return TN_ERR_UNSUPPORTED; /* perhaps a kernel without elements: the row refuses it */
+    }
+    TN_TRY(tn_lowering_require(l, node, TN_CHECK_EQUAL, 0, 1, tn_dim_mul(g, tn_lowering_dim(l, pw->dim[1]), many)));
+    TN_TRY(tn_lowering_require(l, node, TN_CHECK_EQUAL, 1, 0, tn_dim_mul(g, per, many)));
     tn_draft *d = contract_draft(l, y, node);
     if (!d)
         return TN_ERR_MEMORY;

@@ -150,9 +150,50 @@ static tn_status lower_constant(tn_lowerer *l, tn_node node) {
     return tn_lowering_view(l, v, l->plan->slot.len - 1, (tn_dim){0}, NULL) == TN_NO_VIEW ? TN_ERR_MEMORY : TN_OK;
 }
 
+/* Sizes that inputs can make negative are checked before the node, so that nothing is computed with them; at the node, not when
+   they are bound, since a branch that is not taken may have such sizes. What only data decide is checked by `eval`. */
+static tn_status check_sizes(tn_lowerer *l, tn_node node) {
+    tn_graph *g = l->graph;
+    tn_plan *p = l->plan;
+    uint32_t first = p->check.len;
+    bool always = tn_node_parent(g, node).id == tn_graph_region(g).id;
+    for (uint32_t i = 0; i < tn_node_output_count(g, node); i++) {
+        tn_value v = tn_node_output(g, node, i);
+        if (tn_value_rank(g, v) <= 0 || !tn_lowering_known(l, v))
+            continue;
+        for (int axis = 0; axis < tn_value_rank(g, v); axis++) {
+            tn_dim dim = tn_value_dim(g, v, axis);
+            int64_t low, high;
+            uint64_t seen;
+            tn_dim_bounds(g, dim, &low, &high);
+            if (low >= 0 || tn_map_get(&l->checked, dim.id, &seen))
+                continue;
+            tn_size_check c = {.node = node, .kind = TN_CHECK_NEGATIVE, .value = (uint8_t)i, .axis = (uint8_t)axis};
+            if (!tn_lowering_size(l, dim, &c.size) || !tn_vec_push(p->heap, &p->check, c) ||
+                (always && !tn_map_put(p->heap, &l->checked, dim.id, 1)))
+                return TN_ERR_MEMORY;
+        }
+    }
+    return p->check.len > first ? tn_lowering_emit(l, TN_DO_CHECK, first, p->check.len - first) : TN_OK;
+}
+
+tn_status tn_lowering_require(tn_lowerer *l, tn_node node, tn_check_kind kind, uint8_t input, int axis, tn_dim want) {
+    tn_graph *g = l->graph;
+    tn_plan *p = l->plan;
+    tn_dim have = tn_value_dim(g, tn_node_input(g, node, input), axis);
+    int64_t n;
+    if (tn_dim_equal(g, have, want) || (kind == TN_CHECK_BROADCAST && tn_dim_is_const(g, have, &n) && n == 1))
+        return TN_OK;
+    tn_size_check c = {.node = node, .kind = (uint8_t)kind, .value = input, .axis = (uint8_t)axis};
+    if (!tn_lowering_size(l, have, &c.size) || !tn_lowering_size(l, want, &c.want) || !tn_vec_push(p->heap, &p->check, c))
+        return TN_ERR_MEMORY;
+    return tn_lowering_emit(l, TN_DO_CHECK, p->check.len - 1, 1);
+}
+
 static tn_status lower_node(tn_lowerer *l, tn_node node) {
     const tn_op *op = tn_node_op(l->graph, node);
     tn_status status = TN_ERR_UNSUPPORTED;
+    TN_TRY(check_sizes(l, node));
     switch ((tn_lowering)op->lowering) {
     case TN_LOWER_NOTHING:
         if (op->traits & TN_TERMINATOR)
@@ -318,6 +359,7 @@ tn_plan *tn_lower(tn_heap *heap, tn_graph *graph, const tn_lower_options *option
     tn_free(heap, l.draft_of);
     tn_free(heap, l.symbol_segment);
     tn_map_free(heap, &l.size_of);
+    tn_map_free(heap, &l.checked);
     tn_arena_free(&l.scratch);
     if (status != TN_OK) {
         tn_error_record error;
@@ -345,6 +387,7 @@ void tn_plan_destroy(tn_plan *p) {
     tn_vec_free(heap, &p->kernel);
     tn_vec_free(heap, &p->host);
     tn_vec_free(heap, &p->bind_read);
+    tn_vec_free(heap, &p->check);
     tn_vec_free(heap, &p->code);
     tn_vec_free(heap, &p->view_list);
     tn_vec_free(heap, &p->slot_list);

@@ -33,6 +33,7 @@ typedef struct tn_lowerer {
     const tn_lower_options *options;
     tn_arena scratch;
     tn_map size_of;         /* dim id -> tn_size */
+    tn_map checked;         /* dim id: a CHECK that every run comes by holds it to be 0 or more */
     uint32_t *view_of;     /* by value id: place, TN_NO_VIEW */
     tn_draft **draft_of;    /* by value id: draft that makes it, or NULL */
     uint32_t values;
@@ -78,6 +79,9 @@ tn_dim *tn_view_strides(tn_lowerer *l, const tn_view *place); /* in scratch */
 tn_status tn_lowering_call(tn_lowerer *l, tn_kernel *kernel, uint32_t count, const tn_node *nodes);
 /* A draft's value is done, or stays open for its only reader when fusing. */
 tn_status tn_lowering_close(tn_lowerer *l, tn_draft *draft);
+
+/* Emits a check of axis `axis` of input `input` against `want`, unless it is known to hold. */
+tn_status tn_lowering_require(tn_lowerer *l, tn_node node, tn_check_kind kind, uint8_t input, int axis, tn_dim want);
 
 /* --- rows by how they lower; each answers TN_OK, or TN_ERR_UNSUPPORTED without a message to say: HOST ----------------------- */
 tn_status tn_lower_scalar(tn_lowerer *l, tn_node node);

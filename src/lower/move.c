@@ -114,7 +114,8 @@ static tn_status lower_broadcast(tn_lowerer *l, tn_node node, const tn_view *p, 
         else if (is_const(l, from, 1))
             strides[i] = tn_dim_const(g, 0);
         else if (tn_dim_equal(g, tn_dim_broadcast(g, from, to), to)) {
-            /* decided at run time, and `to` has no value when the sizes do not match: 0 where from is 1, else its stride */
+            /* decided at run time: 0 where from is 1, else its stride */
+            TN_TRY(tn_lowering_require(l, node, TN_CHECK_BROADCAST, 0, i - lead, to));
             tn_dim more = tn_dim_max(g, tn_dim_sub(g, from, tn_dim_const(g, 1)), tn_dim_const(g, 0));
             strides[i] = tn_dim_mul(g, old[i - lead], tn_dim_min(g, tn_dim_const(g, 1), more));
         } else

@@ -40,6 +40,7 @@ typedef enum tn_instruction_op {
     TN_DO_CALL,   /* run kernel `a` */
     TN_DO_HOST,   /* run node `a` by eval on host objects: inputs and outputs are places, see tn_host_call */
     TN_DO_BIND,   /* evaluate the dimensions of segment `a` (after reading actual dims of the objects in it) and place its slots */
+    TN_DO_CHECK,  /* end the run if one of the `b` checks from check `a` on does not hold */
     TN_DO_BRANCH, /* go to instruction `b` if the bool at view `a` is false; a = UINT32_MAX: always */
     TN_DO_LOOP,   /* the end of a trip: go back to instruction `b` */
     TN_DO_END
@@ -66,6 +67,20 @@ typedef struct tn_bind_read {
     tn_value value; /* whose type's dims are matched with the object's */
 } tn_bind_read;
 
+typedef enum tn_check_kind {
+    TN_CHECK_NEGATIVE,  /* `size`, axis `axis` of output `value`, is 0 or more: no window is larger than its image */
+    TN_CHECK_EQUAL,     /* `size`, axis `axis` of input `value`, equals `want` */
+    TN_CHECK_BROADCAST, /* the same, or is 1 */
+} tn_check_kind;
+
+/* What must hold of the sizes that a node gets, and is not known before they are bound. */
+typedef struct tn_size_check {
+    tn_node node;
+    uint8_t kind;
+    uint8_t value, axis;
+    tn_size size, want;
+} tn_size_check;
+
 typedef struct tn_plan {
     tn_heap *heap;
     tn_graph *graph; /* owned: optimised, frozen; dims, nodes for HOST, names */
@@ -77,6 +92,7 @@ typedef struct tn_plan {
     TN_VEC(tn_kernel) kernel;
     TN_VEC(tn_host_call) host;
     TN_VEC(tn_bind_read) bind_read;
+    TN_VEC(tn_size_check) check;
     TN_VEC(tn_instruction) code;
     tn_u32_vec view_list, slot_list, kernel_node;
     uint32_t segments;

@@ -81,6 +81,19 @@ static void print_kernel(const tn_plan *p, uint32_t index, tn_text *out) {
     }
 }
 
+static void print_checks(const tn_plan *p, uint32_t first, uint32_t count, tn_text *out) {
+    tn_text_add(out, "  check");
+    for (uint32_t i = first; i < first + count; i++) {
+        const tn_size_check *c = &p->check.data[i];
+        tn_text_add(out, i == first ? " " : ", ");
+        print_size(p, c->size, out);
+        tn_text_add(out, c->kind == TN_CHECK_NEGATIVE ? " >= 0" : c->kind == TN_CHECK_EQUAL ? " = " : " = 1 or ");
+        if (c->kind != TN_CHECK_NEGATIVE)
+            print_size(p, c->want, out);
+    }
+    tn_text_add(out, "\n");
+}
+
 static void print_host(const tn_plan *p, const tn_host_call *h, tn_text *out) {
     tn_text_printf(out, "  host %s (", tn_node_op_name(p->graph, h->node));
     for (uint32_t i = 0; i < h->input_count; i++) {
@@ -108,6 +121,7 @@ tn_status tn_plan_print(const tn_plan *p, tn_text *out) {
         case TN_DO_CALL: print_kernel(p, in.a, out); break;
         case TN_DO_HOST: print_host(p, &p->host.data[in.a], out); break;
         case TN_DO_BIND: tn_text_printf(out, "  bind segment %u\n", in.a); break;
+        case TN_DO_CHECK: print_checks(p, in.a, in.b, out); break;
         case TN_DO_BRANCH: tn_text_printf(out, "  branch to %u\n", in.b); break;
         case TN_DO_LOOP: tn_text_printf(out, "  loop to %u\n", in.b); break;
         case TN_DO_END: tn_text_add(out, "  end\n"); break;

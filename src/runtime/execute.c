@@ -137,9 +137,12 @@ static tn_status fetched_slot(frame *f, uint32_t index) {
     const tn_graph *g = f->plan->graph;
     int64_t dims[TN_MAX_RANK];
     int rank = tn_value_rank(g, s->value);
-    for (int i = 0; i < rank; i++)
+    for (int i = 0; i < rank; i++) {
         if (!tn_dim_eval(&g->dims, &f->env, tn_value_dim(g, s->value, i), &dims[i]))
             return tn_fail(TN_ERR_INTERNAL, "a size of an output is not known when it is placed");
+        if (dims[i] < 0)
+            return TN_OK; /* the check before its node ends the run */
+    }
     TN_TRY(charge(f, (uint64_t)f->size[s->bytes]));
     tn_tensor *t = tn_tensor_new(f->heap, (tn_dtype)s->dtype, rank, dims);
     if (!t)
@@ -158,12 +161,12 @@ static tn_status place_slots(frame *f, uint32_t segment) {
         const tn_slot *s = &p->slot.data[i];
         if (s->kind != TN_SLOT_ARENA || s->segment != segment)
             continue;
-        if (f->size[s->bytes] < 0)
-            status = tn_fail(TN_ERR_INPUT, "these input sizes give a tensor of negative size");
-        else if (s->fetched)
+        if (s->fetched)
             status = fetched_slot(f, i);
         else {
-            life[n] = (tn_lifetime){.first = s->first, .last = s->last, .bytes = (size_t)f->size[s->bytes]};
+            /* negative: a check comes before its first use, or it lies in a branch that is not taken */
+            int64_t bytes = f->size[s->bytes] < 0 ? 0 : f->size[s->bytes];
+            life[n] = (tn_lifetime){.first = s->first, .last = s->last, .bytes = (size_t)bytes};
             which[n++] = i;
         }
     }
@@ -354,6 +357,54 @@ static bool condition(const frame *f, uint32_t index) {
     return ((const uint8_t *)f->slot[v->slot])[f->size[v->offset]] != 0;
 }
 
+/* The sizes of a node's inputs, as `where` lines. */
+static void say_inputs(const frame *f, tn_node node) {
+    const tn_graph *g = f->plan->graph;
+    for (uint32_t k = 0; k < tn_node_input_count(g, node); k++) {
+        tn_value v = tn_node_input(g, node, k);
+        tn_text shape;
+        tn_text_init(&shape, f->heap);
+        tn_text_add(&shape, "[");
+        for (int axis = 0; v.id && axis < tn_value_rank(g, v); axis++) {
+            int64_t n;
+            tn_text_add(&shape, axis ? "," : "");
+            if (tn_dim_eval(&g->dims, &f->env, tn_value_dim(g, v, axis), &n))
+                tn_text_printf(&shape, "%" PRId64, n);
+            else
+                tn_text_add(&shape, "?");
+        }
+        tn_text_add(&shape, "]");
+        if (v.id && tn_value_rank(g, v) >= 0 && !shape.failed)
+            tn_fail_where("at run time input %" PRIu32 " is %s%s", k, tn_dtype_name(tn_value_dtype(g, v)), shape.data);
+        tn_text_free(&shape);
+    }
+}
+
+static tn_status check_sizes(const frame *f, uint32_t first, uint32_t count) {
+    const tn_graph *g = f->plan->graph;
+    for (uint32_t i = first; i < first + count; i++) {
+        const tn_size_check *c = &f->plan->check.data[i];
+        const char *op = tn_node_op_name(g, c->node);
+        int64_t size = f->size[c->size];
+        if (c->kind == TN_CHECK_NEGATIVE ? size >= 0 : size == f->size[c->want] || (c->kind == TN_CHECK_BROADCAST && size == 1))
+            continue;
+        if (c->kind == TN_CHECK_NEGATIVE)
+            tn_fail(TN_ERR_INPUT, "%s: dimension %d of output %d is %" PRId64, op, c->axis, c->value, size);
+        else if (c->kind == TN_CHECK_EQUAL)
+            tn_fail(TN_ERR_INPUT, "%s: axis %d of input %d has %" PRId64 " elements, needed are %" PRId64, op, c->axis, c->value, size,
+                    f->size[c->want]);
+        else
+            tn_fail(TN_ERR_INPUT, "%s: axis %d of input %d has %" PRId64 " elements, which cannot be broadcast to %" PRId64, op, c->axis,
+                    c->value, size, f->size[c->want]);
+        tn_fail_at_node(g, c->node);
+        say_inputs(f, c->node);
+        if (c->kind == TN_CHECK_NEGATIVE)
+            tn_fail_hint("inputs of these sizes are too small for this model");
+        return TN_ERR_INPUT;
+    }
+    return TN_OK;
+}
+
 static tn_status run_code(frame *f) {
     const tn_plan *p = f->plan;
     for (uint32_t pc = 0; pc < p->code.len; pc++) {
@@ -367,6 +418,7 @@ static tn_status run_code(frame *f) {
         }
         case TN_DO_HOST: TN_TRY(run_host(f, &p->host.data[in.a])); break;
         case TN_DO_BIND: TN_TRY(bind(f, in.a)); break;
+        case TN_DO_CHECK: TN_TRY(check_sizes(f, in.a, in.b)); break;
         case TN_DO_BRANCH:
             if (in.a == UINT32_MAX || !condition(f, in.a))
                 pc = in.b - 1;

@@ -286,12 +286,95 @@ static void test_host_inside_loop(void **s) {
     check(g, 1);
 }
 
+/* --- sizes that do not fit are refused as the interpreter refuses them, before anything is computed --------------------------------- */
+
+/* g (taken over) with this size for all free dims: an error that names `op` by every way of running. */
+static void refused(tn_graph *g, int64_t free_dim, const char *op) {
+    if (tn_graph_check(g) != TN_OK)
+        fail_msg("%s", tn_error_message());
+    uint32_t n_in = tn_graph_input_count(g);
+    tn_object *in[4], *out[4];
+    tn_value in_values[4], out_values[4];
+    for (uint32_t i = 0; i < n_in; i++) {
+        int64_t dims[8], c;
+        in_values[i] = tn_graph_input(g, i);
+        for (int d = 0; d < tn_value_rank(g, in_values[i]); d++)
+            dims[d] = tn_dim_is_const(g, tn_value_dim(g, in_values[i], d), &c) ? c : free_dim;
+        in[i] = tn_tensor_object(random_tensor(tn_value_dtype(g, in_values[i]), tn_value_rank(g, in_values[i]), dims));
+    }
+    for (uint32_t i = 0; i < tn_graph_output_count(g); i++)
+        out_values[i] = tn_graph_output(g, i);
+    assert_int_equal(tn_interp_run(g, NULL, n_in, in_values, in, tn_graph_output_count(g), out_values, out), TN_ERR_INPUT);
+    assert_non_null(strstr(tn_error_message(), op));
+    for (int level = 0; level < 2; level++) {
+        tn_lower_options o = {.level = level, .isa = TN_ISA_GENERIC, .kernels = tn_kernels()};
+        tn_plan *p = tn_lower(NULL, tn_graph_clone(g, NULL, NULL), &o);
+        assert_non_null(p);
+        tn_execute_options x = {0};
+        assert_int_equal(tn_execute(p, &x, in, out), TN_ERR_INPUT);
+        assert_non_null(strstr(tn_error_message(), op));
+        assert_non_null(strstr(tn_error_message(), "where: node"));
+        assert_null(out[0]);
+        tn_plan_destroy(p);
+    }
+    for (uint32_t i = 0; i < n_in; i++)
+        tn_object_destroy(in[i]);
+    tn_graph_destroy(g);
+}
+
+static tn_value conv5(tn_graph *g, tn_value x, int64_t channels) {
+    tn_value w = tn_input(g, "w", TN_F32, TN_SHAPE(6, channels, 5, 5));
+    return tn_conv(g, x, w, NULL, NULL, NULL, NULL, NULL, 1);
+}
+
+static void test_sizes_that_do_not_fit(void **s) {
+    (void)s;
+    for (int reduced = 0; reduced < 2; reduced++) { /* two negative sizes multiply to a positive one */
+        tn_graph *g = tn_graph_create();
+        tn_value y = conv5(g, tn_input(g, "x", TN_F32, TN_SHAPE(1, 3, "H", "W")), 3);
+        tn_set_output(g, "y", reduced ? tn_reduce_sum(g, y, TN_ALL_AXES, false) : y);
+        refused(g, 2, "conv: dimension 2 of output 0 is -2");
+        g = tn_graph_create();
+        y = tn_window(g, "max", tn_input(g, "x", TN_F32, TN_SHAPE("H", "W")), (int64_t[]){5, 5}, NULL, NULL, NULL, NULL);
+        tn_set_output(g, "y", reduced ? tn_reduce_sum(g, y, TN_ALL_AXES, false) : y);
+        refused(g, 1, "window_max: dimension 0 of output 0 is -3");
+    }
+    tn_graph *g = tn_graph_create();
+    tn_set_output(g, "y", conv5(g, tn_input(g, "x", TN_F32, TN_SHAPE(1, "C", 9, 9)), 3));
+    refused(g, 2, "conv: ");
+    g = tn_graph_create();
+    tn_set_output(g, "y", tn_broadcast(g, tn_input(g, "x", TN_F32, TN_SHAPE(4, "N")), 2, (tn_dim[]){tn_dim_const(g, 4), tn_dim_const(g, 3)}));
+    refused(g, 2, "cannot be broadcast to 3");
+}
+
+static void large_window(void *ctx, tn_graph *g, const tn_value *args, tn_value *results) {
+    (void)args;
+    tn_value y = tn_window(g, "max", *(tn_value *)ctx, (int64_t[]){5, 5}, NULL, NULL, NULL, NULL);
+    results[0] = tn_reduce_sum(g, y, TN_ALL_AXES, false);
+}
+static void no_window(void *ctx, tn_graph *g, const tn_value *args, tn_value *results) {
+    (void)args;
+    results[0] = tn_reduce_sum(g, *(tn_value *)ctx, TN_ALL_AXES, false);
+}
+
+/* A branch that is not taken may have sizes that do not fit. */
+static void test_sizes_of_a_branch_not_taken(void **s) {
+    (void)s;
+    tn_graph *g = tn_graph_create();
+    tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("H", 4)), y;
+    tn_value c = tn_greater(g, tn_reduce_max(g, x, TN_ALL_AXES, false), tn_scalar(g, TN_F32, 100));
+    assert_int_equal(tn_if(g, c, large_window, no_window, &x, 1, &y), TN_OK);
+    tn_set_output(g, "y", y);
+    check(g, 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_elementwise_fuses), cmocka_unit_test(test_integers_select_cast),
                                        cmocka_unit_test(test_matmul_epilogue),   cmocka_unit_test(test_convolutions),
                                        cmocka_unit_test(test_movement),          cmocka_unit_test(test_reductions),
                                        cmocka_unit_test(test_empty_and_scalars), cmocka_unit_test(test_branches_decide_sizes),
                                        cmocka_unit_test(test_branch),            cmocka_unit_test(test_loop),
-                                       cmocka_unit_test(test_host_inside_loop)};
+                                       cmocka_unit_test(test_host_inside_loop),  cmocka_unit_test(test_sizes_that_do_not_fit),
+                                       cmocka_unit_test(test_sizes_of_a_branch_not_taken)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
