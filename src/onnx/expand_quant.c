@@ -105,6 +105,9 @@ static tn_status read_granularity(tn_expand *x, granularity *q) {
     }
     if (tn_quant_is_single(x, 1) || (q->rank == 0 && scale <= 1))
         return TN_OK;
+    TN_RULE(x, x->version >= 13 || tn_quant_may_be_single(x, 1), "the scale must be one number before operator set 13");
+    if (x->version < 13)
+        return TN_OK;
     if (q->rank == 1)
         q->axis = 0; /* whatever the attribute says: there is no other */
     else
@@ -220,7 +223,7 @@ static tn_status expand_quantize(tn_expand *x) {
     y = tn_div(g, y, place(x, &q, 1, in));
     if (!tn_quant_zero(x, 2))
         zero = place(x, &q, 2, tn_quant_is_float(to) ? in : tn_wide(in));
-    y = tn_quant_saturate(x, y, zero, to, !is_float8(to) || tn_expand_int(x, "saturate") != 0);
+    y = tn_quant_saturate(x, y, zero, to, !is_float8(to) || x->version < 19 || tn_expand_int(x, "saturate") != 0);
     return tn_expand_set(x, 0, join(x, &q, y));
 }
 

@@ -169,9 +169,9 @@ static void count_row(search *s, int64_t length) {
         if (s->first[n - 1] == s->first[n])
             continue;
         for (int64_t step = 1; step - 1 <= (n == 1 ? 0 : s->p.skips); step++) {
-            int64_t reach; /* of the last token beyond the first */
-            if (n - 1 > length || step > length || (reach = (n - 1) * step) >= length)
+            if (n > 1 && step > (length - 1) / (n - 1))
                 break;
+            int64_t reach = (n - 1) * step; /* of the last token beyond the first */
             for (int64_t i = 0; i + reach < length; i++)
                 if (s->row[i] != UINT32_MAX)
                     count_window(s, (uint32_t)n - 1, s->row + i, step);

@@ -362,6 +362,8 @@ static void test_refused(void **unused) {
             "size on axis 0");
     refused("DequantizeLinear", 13, message(), 2,
             (tn_tensor *[]){whole_numbers(TN_I8, 2, DIMS(2, 6), 0, 9), scales(TN_F32, 1, DIMS(2))}, "one entry for each");
+    refused("DequantizeLinear", 10, message(), 2,
+            (tn_tensor *[]){whole_numbers(TN_I8, 1, DIMS(2), 0, 9), scales(TN_F32, 1, DIMS(2))}, "one number");
     refused("DequantizeLinear", 13, message(), 3,
             (tn_tensor *[]){whole_numbers(TN_I8, 1, DIMS(2), 0, 9), scales(TN_F32, 0, NULL), whole_numbers(TN_U8, 0, NULL, 0, 9)},
             "zero point");
