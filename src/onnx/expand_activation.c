@@ -105,6 +105,19 @@ static tn_status expand_swish(tn_expand *x) {
     return finish(x, tn_mul(g, v, tn_sigmoid(g, scaled)));
 }
 
+/* The Swish of the first input times the second. */
+static tn_status expand_swiglu(tn_expand *x) {
+    tn_graph *g = x->graph;
+    tn_value v = wide(x), b = tn_cast(g, tn_expand_input(x, 1), tn_wide(tn_expand_dtype(x, 0)));
+    int rank = tn_expand_rank(x, 0);
+    bool same = tn_expand_rank(x, 1) == rank && tn_expand_dtype(x, 1) == tn_expand_dtype(x, 0);
+    for (int i = 0; i < rank && same; i++)
+        same = !tn_dim_never_equal(g, tn_expand_dim(x, 0, i), tn_expand_dim(x, 1, i));
+    TN_RULE(x, same, "the inputs differ in shape or type");
+    tn_value gate = tn_mul(g, v, tn_sigmoid(g, tn_mul(g, v, attribute(x, v, "alpha"))));
+    return finish(x, tn_mul(g, gate, b));
+}
+
 /* x + bias below -lambd, x - bias above lambd, else 0; the numbers are cast to the input's dtype first. */
 static tn_status expand_shrink(tn_expand *x) {
     tn_graph *g = x->graph;
@@ -212,6 +225,7 @@ static const tn_onnx_op rows[] = {
     ONE("Mish", 18, NULL, mish),
     ONE("Gelu", 20, gelu_attrs, gelu),
     ONE("Swish", 24, alpha_attrs, swish),
+    TN_ONNX("SwiGLU", .since = 28, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = alpha_attrs, .expand = expand_swiglu),
     ONE("Shrink", 9, shrink_attrs, shrink),
     ONE("Softmax", 13, axis_attrs, softmax),
     ONE_UNTIL("Softmax", 1, 12, axis_first_attrs, softmax),

@@ -188,7 +188,9 @@ static void step_lstm(const cell *c, const tn_value *args, tn_value *h, tn_value
     tn_value fresh = apply(c, &c->act[1], gate(c, sum, 1, 3, 1));
     *state = tn_add(g, tn_mul(g, forget, before), tn_mul(g, in, fresh));
     tn_value out = apply(c, &c->act[0], peep(c, 1, gate(c, sum, 1, 1, 1), *state));
-    *h = tn_mul(g, out, apply(c, &c->act[2], *state));
+    cell whole = *c; /* the clip is of the gates' sums, as runtimes read the standard: the state is not clipped */
+    whole.clipped = false;
+    *h = tn_mul(g, out, apply(&whole, &c->act[2], *state));
 }
 
 /* (h, [state], products, [step]) -> (h, [state], y): past the end of a sequence the state stays and y is 0. */

@@ -44,6 +44,15 @@ static tn_value reflect(taps *t, tn_value v, tn_value size) {
     return tn_select(g, tn_or(g, below, tn_greater(g, v, high)), back, v);
 }
 
+/* v beyond a border becomes the nearest element; between an outermost element and its edge it stays, and its taps are clamped. */
+static tn_value clamp_outside(taps *t, tn_value v, tn_value size) {
+    tn_graph *g = t->x->graph;
+    double edge = t->corners ? 0 : 0.5;
+    tn_value last = tn_sub(g, size, number(t, v, 1)), zero = number(t, v, 0);
+    v = tn_select(g, tn_less(g, v, number(t, v, -edge)), zero, v);
+    return tn_select(g, tn_greater(g, v, tn_add(g, last, number(t, v, edge))), last, v);
+}
+
 /* The weights of 4 neighbours at distance f from the second: [points, 4]. */
 static tn_value cubic(taps *t, tn_value f) {
     tn_graph *g = t->x->graph;
@@ -78,7 +87,7 @@ static tn_status add_axis(taps *t, tn_value at, tn_dim size, int64_t n) {
     if (n == 1)
         at = tn_round(g, at);
     if (t->padding == PAD_BORDER)
-        at = tn_min(g, tn_max(g, at, number(t, at, 0)), tn_sub(g, width, number(t, at, 1)));
+        at = clamp_outside(t, at, width);
     else if (t->padding == PAD_REFLECTION)
         at = reflect(t, at, width);
     else /* far outside is outside: keeps the integers small */
