@@ -61,7 +61,8 @@ int tn_expand_contents_i64(tn_expand *x, uint32_t input, int64_t *values, int ma
     if (in->form == TN_INPUT_INTS || in->form == TN_INPUT_INT) {
         if (in->count > (uint32_t)max)
             return -1;
-        memcpy(values, in->ints, in->count * sizeof *values);
+        if (in->count)
+            memcpy(values, in->ints, in->count * sizeof *values);
         return (int)in->count;
     }
     const tn_tensor *t = tn_expand_constant(x, input);
@@ -90,7 +91,8 @@ int tn_expand_contents_dims(tn_expand *x, uint32_t input, tn_dim *values, int ma
     if (n >= 0) {
         if (n > max)
             return -1;
-        memcpy(values, dims, (size_t)n * sizeof *values);
+        if (n)
+            memcpy(values, dims, (size_t)n * sizeof *values);
         return n;
     }
     const tn_tensor *t = tn_expand_constant(x, input);
