@@ -255,11 +255,11 @@ static void run_suite(const char *part, bool free_dims, int least) {
 
 static void node_tests(void **state) {
     (void)state;
-    run_suite("node", false, 1633);
+    run_suite("node", false, 1665);
 }
 static void simple_tests(void **state) {
     (void)state;
-    run_suite("simple", false, 7);
+    run_suite("simple", false, 15);
 }
 static void converted_tests(void **state) {
     (void)state;
