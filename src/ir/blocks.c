@@ -25,7 +25,8 @@ typedef struct finder {
 } finder;
 
 static bool counts(const tn_graph *g, tn_node node) {
-    return !(tn_node_op(g, node)->traits & (TN_CONSTANT | TN_TERMINATOR));
+    bool source = tn_node_input_count(g, node) == 0 && tn_node_region_count(g, node) == 0;
+    return !source && !(tn_node_op(g, node)->traits & TN_TERMINATOR);
 }
 
 tn_node tn_blocks_next(const tn_graph *g, tn_node node) {
@@ -70,8 +71,8 @@ static uint64_t hash_node(const tn_graph *g, tn_node node) {
     h = tn_hash_mix(tn_hash_mix(h, attrs), (uint64_t)inputs << 32 | tn_node_output_count(g, node));
     for (uint32_t i = 0; i < inputs; i++) {
         tn_value v = tn_node_input(g, node, i);
-        tn_tensor *constant = v.id ? tn_value_constant(g, v) : NULL;
-        h = tn_hash_mix(h, constant ? hash_tensor(constant) : v.id != 0);
+        tn_node producer = v.id ? tn_value_producer(g, v) : (tn_node){0};
+        h = tn_hash_mix(h, producer.id && !counts(g, producer) ? hash_node(g, producer) : v.id != 0);
     }
     for (uint32_t i = 0; i < tn_node_output_count(g, node); i++) {
         tn_value v = tn_node_output(g, node, i);
@@ -147,7 +148,8 @@ static int32_t place_of(const finder *f, tn_value v) {
 }
 
 /* Whether the node `at` of a block that begins at `block` reads as its counterpart in the first block does: from the same places
-   in the block; what is from outside is either the same value in all blocks, or lies as far back as in the second block. */
+   in the block; from earlier blocks as far back as the second block does; or from before all blocks, where each may have values
+   of its own (weights, masks, inputs). */
 static bool same_inputs(const finder *f, const candidate *c, uint32_t block, uint32_t at) {
     tn_node first = f->node[c->start + at], here = f->node[block + at];
     for (uint32_t i = 0; i < tn_node_input_count(f->g, first); i++) {
@@ -161,11 +163,9 @@ static bool same_inputs(const finder *f, const candidate *c, uint32_t block, uin
                 return false;
             continue;
         }
-        tn_value second = tn_node_input(f->g, f->node[c->start + c->period + at], i);
-        int32_t z = place_of(f, second);
-        bool constants = a.id && b.id && tn_value_constant(f->g, a) && tn_value_constant(f->g, b);
-        bool shifted = z != NOT_HERE && y != NOT_HERE && y - z == (int32_t)(block - c->start - c->period);
-        if (b.id != second.id && !constants && !shifted)
+        int32_t z = place_of(f, tn_node_input(f->g, f->node[c->start + c->period + at], i));
+        bool before = y < (int32_t)c->start, second_before = z < (int32_t)c->start;
+        if (before != second_before || (!before && y - z != (int32_t)(block - c->start - c->period)))
             return false;
     }
     return true;

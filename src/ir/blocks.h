@@ -5,7 +5,7 @@
 #include "ir/graph.h"
 
 /* `count` blocks one after the other, each of `nodes` nodes: the same operators with the same attributes, inputs that come from
-   the same places, constants of the same types and shapes (not values). Constants and the region's return are not counted. */
+   the same places, constants of the same types and shapes (not values). Nodes without inputs (constants) and the region's return are not counted. */
 typedef struct tn_block_run {
     tn_node first; /* of the first block */
     uint32_t nodes, count;
