@@ -104,6 +104,8 @@ static tn_status collect(listing *l) {
     for (uint32_t f = 0; f < families; f++)
         for (uint32_t i = 0; i < family[f]->count; i++) {
             const tn_onnx_op *row = &family[f]->rows[i];
+            if (!tn_onnx_listed(row))
+                continue;
             TN_TRY(add_range(l, row->domain, row->name, row->since, row->until,
                              row->expand ? "primitives" : row->host ? "host" : "no"));
         }

@@ -41,6 +41,8 @@ static tn_status add_missing(check *c, tn_node node, const tn_onnx_identity *id)
     memcpy(m.domain, id->domain, sizeof m.domain);
     if (id->other_version || tn_onnx_find_any(id->domain, id->name))
         m.why = id->version < 1 ? "" : "not in this version";
+    else if (tn_onnx_left_out(id->domain, id->name))
+        m.why = "left out of this build";
     return tn_vec_push(c->ex->graph->heap, &c->missing, m) ? TN_OK : tn_error_status();
 }
 

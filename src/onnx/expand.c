@@ -373,8 +373,9 @@ tn_status tn_expander_region(tn_expander *ex, tn_region region) {
         } else if (id.custom) {
             TN_TRY(expand_custom(ex, node, &id));
         } else if (!id.row) {
-            tn_fail(TN_ERR_UNSUPPORTED, "not supported: %s (domain %s, version %d)", id.name,
-                    *id.domain ? id.domain : "ai.onnx", id.version);
+            tn_fail(TN_ERR_UNSUPPORTED, "not supported: %s (domain %s, version %d%s)", id.name,
+                    *id.domain ? id.domain : "ai.onnx", id.version,
+                    tn_onnx_left_out(id.domain, id.name) ? ", left out of this build" : "");
             tn_fail_at_node(g, node);
             return TN_ERR_UNSUPPORTED;
         } else {

@@ -142,6 +142,10 @@ const tn_op_table *tn_onnx_table(void);
 tn_status tn_onnx_make_row(tn_graph *graph, const char *name, size_t length, const tn_op **op);
 /* All families, for listings. */
 const tn_onnx_family *const *tn_onnx_families(uint32_t *count);
+/* Builds with a part of the operators (-DTENON_OPS): whether a row is one of them; whether an operator that nobody finds is there
+   in a whole build. */
+bool tn_onnx_listed(const tn_onnx_op *row);
+bool tn_onnx_left_out(const char *domain, const char *name);
 /* The newest operator set version known of a domain; 0: the domain is unknown. */
 int tn_onnx_newest(const char *domain);
 

@@ -8,6 +8,19 @@
 
 const char tn_onnx_known[] = "onnx";
 
+/* A build with a part of the operators (cmake/TenonOps.cmake) has lists of its own: `families`, `listed`, `left_out`. */
+typedef struct tn_onnx_listed_op {
+    const char *domain, *name;
+} tn_onnx_listed_op;
+#ifdef TENON_OPS_HEADER
+#include TENON_OPS_HEADER
+#else
+static const tn_onnx_listed_op listed[] = {{NULL, NULL}};
+static const char *const left_out[] = {NULL};
+#endif
+
+#ifndef TN_OPS_PART
+#define TN_OPS_PART 0
 /* Ends with NULL. */
 static const tn_onnx_family *const families[] = {
     &tn_onnx_family_elementwise, &tn_onnx_family_activation,
@@ -39,6 +52,7 @@ static const tn_onnx_family *const families[] = {
     &tn_onnx_family_image,
     NULL,
 };
+#endif
 
 /* Host operators that expansions make. Ends with NULL. */
 static const tn_op *const hosts[] = {
@@ -69,6 +83,23 @@ int tn_onnx_newest(const char *domain) {
         if (strcmp(domains[i].domain, domain) == 0)
             return domains[i].newest;
     return 0;
+}
+
+bool tn_onnx_listed(const tn_onnx_op *row) {
+    for (size_t i = 0; listed[i].name; i++)
+        if (strcmp(listed[i].name, row->name) == 0 &&
+            (strcmp(listed[i].domain, "*") == 0 || strcmp(listed[i].domain, row->domain) == 0))
+            return true;
+    return !TN_OPS_PART;
+}
+
+bool tn_onnx_left_out(const char *domain, const char *name) {
+    if (!TN_OPS_PART || !tn_onnx_newest(domain) || tn_onnx_find_any(domain, name))
+        return false;
+    for (size_t i = 0; left_out[i]; i++)
+        if (strcmp(left_out[i], name) == 0)
+            return true;
+    return false;
 }
 
 /* --- the index, built once ------------------------------------------------------------------------------------------------ */
@@ -105,6 +136,8 @@ static void build_index(void) {
         for (uint32_t i = 0; i < families[f]->count && names < INDEX_ROWS && rows < INDEX_SLOTS / 2; i++, rows++) {
             const tn_onnx_op *row = &families[f]->rows[i];
             bool first = true;
+            if (!tn_onnx_listed(row))
+                continue;
             uint32_t s = slot_of(row->domain, row->name);
             for (; onnx_index.slots[s]; s = (s + 1) % INDEX_SLOTS)
                 if (strcmp(onnx_index.slots[s]->op.name, row->op.name) == 0)
