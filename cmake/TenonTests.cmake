@@ -68,6 +68,10 @@ foreach(source IN LISTS tenon_sh_tests)
   tenon_add_test(${name} bash ${source})
 endforeach()
 
+# The program that tests/nightly/meaning/meaning.py runs models with.
+add_executable(meaning-driver ${CMAKE_SOURCE_DIR}/tests/nightly/meaning/driver.c)
+target_link_libraries(meaning-driver PRIVATE tenon_static tenon_flags m)
+
 # Fuzz targets: with TENON_FUZZ libFuzzer programs; always a ctest fuzz/<name> that replays tests/fuzz/corpus/<name>/.
 file(GLOB tenon_fuzz_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
 foreach(source IN LISTS tenon_fuzz_sources)

@@ -32,6 +32,12 @@ static tn_status check_bytes(const tn_interp_runner *r, size_t more) {
     return TN_OK;
 }
 
+static size_t bytes_left(const tn_interp_runner *r) {
+    size_t limit = r->options->max_bytes, used = tn_heap_in_use(r->heap);
+    used = used > r->base_bytes ? used - r->base_bytes : 0;
+    return !limit ? 0 : used < limit ? limit - used : 1;
+}
+
 static void release(tn_interp_scope *s, uint32_t value) {
     uint32_t slot = s->plan->slot[value];
     tn_object_destroy(s->value[slot]);
@@ -219,6 +225,7 @@ static tn_status make_output(tn_interp_runner *r, tn_interp_scope *s, tn_eval *e
 }
 
 static tn_status evaluate(tn_interp_runner *r, tn_interp_scope *s, tn_eval *e, const tn_op *op) {
+    const tn_graph *g = s->plan->graph;
     /* views, constants and what regions give stand elsewhere already */
     if (op->eval && !(op->traits & (TN_VIEW | TN_CONSTANT | TN_CONTROL | TN_CALL | TN_EFFECT)))
         for (uint32_t i = 0; i < e->outputs; i++)
@@ -232,6 +239,8 @@ static tn_status evaluate(tn_interp_runner *r, tn_interp_scope *s, tn_eval *e, c
     TN_TRY(check_bytes(r, 0));
     for (uint32_t i = 0; i < e->outputs; i++) {
         tn_value value = tn_node_output(e->graph, e->node, i);
+        if (!e->out[i] && tn_value_use_count(g, value) == 0 && *tn_value_name(g, value) == 0)
+            continue; /* an optional result that nobody wants */
         if (!e->out[i])
             return tn_fail(TN_ERR_INTERNAL, "%s gave no output %" PRIu32, op->name, i);
         if (s->value[s->plan->slot[value.id]]) /* fed: what the node gives is dropped */
@@ -270,6 +279,7 @@ tn_status tn_interp_run_one(tn_interp_runner *r, tn_interp_scope *s, tn_node nod
                  .inputs = tn_node_input_count(g, node),
                  .outputs = tn_node_output_count(g, node),
                  .heap = r->heap,
+                 .max_bytes = bytes_left(r),
                  .pool = r->options->pool,
                  .env = &s->env,
                  .run_region = run_region,

@@ -143,15 +143,15 @@ float tn_f8_to_f32(tn_dtype dtype, uint8_t bits) {
     return sign ? -value : value;
 }
 
-/* E8M0 has neither sign nor zero: the magnitude is rounded up to a power of two (the standard's default), NaN and what
-   passes the largest power without `saturate` become NaN. */
+/* E8M0 has neither sign nor zero: the magnitude is rounded up to a power of two (the standard's default). What lies outside becomes
+   the nearest extreme, without `saturate` NaN, as NaN does. */
 static uint8_t encode_e8m0(double value, bool saturate) {
-    if (isnan(value) || isinf(value))
+    if (isnan(value))
         return 0xff;
     uint64_t bits = bits_of_f64(value) & 0x7fffffffffffffff;
     int exponent = (int)(bits >> 52) - 1023 + ((bits & 0xfffffffffffff) != 0);
-    if (exponent <= -127)
-        return 0;
+    if (fabs(value) < 0x1p-127)
+        return saturate ? 0 : 0xff;
     if (exponent > 127)
         return saturate ? 0xfe : 0xff;
     return (uint8_t)(exponent + 127);

@@ -131,7 +131,8 @@ typedef struct tn_eval {
        and put another, e.g. a view); NULL where only data decides: eval creates it with `heap`. */
     tn_object **out;
     tn_heap *heap;
-    tn_pool *pool; /* may be NULL */
+    size_t max_bytes; /* by which the heap may still grow in this run; 0: no limit */
+    tn_pool *pool;    /* may be NULL */
     struct tn_dim_env *env;
     /* Runs a region of this node: args and results are `n` objects; results are new references. NULL where there are no regions. */
     tn_status (*run_region)(struct tn_eval *e, tn_region region, uint32_t n_args, tn_object *const *args, uint32_t n_results,

@@ -73,6 +73,10 @@ tn_value tn_expand_size_value(tn_expand *x, tn_dim dim, tn_dtype dtype) {
     return tn_cast(x->graph, tn_reshape_dims(x->graph, tn_expand_sizes_value(x, 1, &dim), 0, NULL), dtype);
 }
 
+tn_value tn_expand_listed(tn_expand *x, tn_value list, tn_dim size) {
+    return tn_reshape_dims(x->graph, list, 1, &size);
+}
+
 tn_value tn_expand_along(tn_expand *x, tn_value value, int rank, int axis) {
     tn_dim dims[TN_MAX_RANK];
     if (!value.id)
@@ -85,6 +89,19 @@ tn_value tn_expand_along(tn_expand *x, tn_value value, int rank, int axis) {
 
 tn_value tn_expand_full(tn_expand *x, tn_dtype dtype, double number, int rank, const tn_dim *dims) {
     return tn_broadcast(x->graph, tn_scalar(x->graph, dtype, number), rank, dims);
+}
+
+tn_value tn_expand_zero(tn_expand *x, tn_dtype dtype) {
+    if (dtype != TN_STRING)
+        return tn_cast(x->graph, tn_scalar(x->graph, TN_BOOL, 0), dtype);
+    tn_tensor *t = tn_tensor_create_in(x->graph->heap, TN_STRING, 0, NULL);
+    if (!t) {
+        tn_graph_stick(x->graph);
+        return (tn_value){0};
+    }
+    tn_value v = tn_constant(x->graph, t);
+    tn_tensor_destroy(t);
+    return v;
 }
 
 tn_value tn_expand_count(tn_expand *x, tn_value value, int count, const int *axes, tn_dtype dtype) {

@@ -55,10 +55,14 @@ tn_dim *tn_expand_value_dims(tn_expand *x, tn_value value);
 tn_value tn_expand_size_value(tn_expand *x, tn_dim dim, tn_dtype dtype);
 /* Small non-negative sizes as an i64 vector. */
 tn_value tn_expand_sizes_value(tn_expand *x, int count, const tn_dim *dims);
+/* A list that must hold `size` entries, as such; checked at run time where it is not known to. */
+tn_value tn_expand_listed(tn_expand *x, tn_value list, tn_dim size);
 /* value [n] as [1, ..., n, ..., 1] of `rank`, n at `axis`. */
 tn_value tn_expand_along(tn_expand *x, tn_value value, int rank, int axis);
 /* A tensor full of one number. */
 tn_value tn_expand_full(tn_expand *x, tn_dtype dtype, double number, int rank, const tn_dim *dims);
+/* What fills when nothing is given: 0, false or the empty string, a scalar. */
+tn_value tn_expand_zero(tn_expand *x, tn_dtype dtype);
 /* The size of the reduced part as a scalar of `dtype`. */
 tn_value tn_expand_count(tn_expand *x, tn_value value, int count, const int *axes, tn_dtype dtype);
 /* Mean over axes, kept as 1; the sum and the division in the value's own dtype. count 0: the value. */

@@ -13,7 +13,7 @@ static tn_status add_bias(tn_expand *x, tn_value y, tn_dim channels) {
     TN_RULE(x, tn_expand_rank(x, 2) == 1, "the bias has rank %d: it must be a list", tn_expand_rank(x, 2));
     TN_RULE(x, !tn_dim_never_equal(x->graph, tn_expand_dim(x, 2, 0), channels),
             "the bias must have one entry for each output channel");
-    tn_value bias = tn_broadcast(x->graph, tn_expand_input(x, 2), 1, &channels);
+    tn_value bias = tn_expand_listed(x, tn_expand_input(x, 2), channels);
     return tn_expand_set(x, 0, tn_add(x->graph, y, tn_expand_along(x, bias, tn_expand_rank(x, 0), 1)));
 }
 
@@ -38,7 +38,8 @@ static tn_status expand_conv(tn_expand *x) {
     tn_windows w;
     int64_t groups;
     TN_TRY(check_weights(x, 0, &groups));
-    const tn_dim *weights = tn_expand_dims_copy(x, 1);
+    int rank = tn_expand_rank(x, 1);
+    tn_dim *weights = tn_expand_value_dims(x, tn_expand_input(x, 1));
     if (!weights)
         return tn_error_status();
     tn_dim channels = tn_dim_mul(g, weights[1], tn_size(x, groups));
@@ -46,8 +47,12 @@ static tn_status expand_conv(tn_expand *x) {
     TN_RULE(x, !tn_dim_never_equal(g, channels, tn_expand_dim(x, 0, 1)),
             "the input's channels are not 'group' times axis 1 of the weights");
     TN_TRY(tn_expand_windows(x, &w, weights + 2, true, false));
-    tn_value y =
-        tn_conv(g, tn_expand_input(x, 0), tn_expand_input(x, 1), w.stride, w.dilation, NULL, w.lo, w.hi, groups);
+    const int64_t *kernel; /* checked by now: what is not known yet is checked when it runs */
+    if (tn_expand_ints(x, "kernel_shape", &kernel))
+        for (int i = 0; i < w.spatial; i++)
+            weights[2 + i] = tn_size(x, kernel[i]);
+    tn_value filters = tn_reshape_dims(g, tn_expand_input(x, 1), rank, weights);
+    tn_value y = tn_conv(g, tn_expand_input(x, 0), filters, w.stride, w.dilation, NULL, w.lo, w.hi, groups);
     return add_bias(x, y, weights[0]);
 }
 
@@ -206,7 +211,8 @@ static tn_status expand_gemm(tn_expand *x) {
                     "C cannot be broadcast to the product: axis %d differs", i);
         }
         tn_value c = scaled(x, tn_expand_input(x, 2), beta);
-        y = tn_add(g, y, tn_broadcast(g, c, 2, out));
+        if (beta < 0 || beta > 0 || isnan(beta)) /* times 0 it is left out, whatever it holds */
+            y = tn_add(g, y, tn_broadcast(g, c, 2, out));
     }
     return tn_expand_set(x, 0, y);
 }

@@ -248,21 +248,6 @@ static tn_status pad(tn_expand *x, const tn_dim *lo, const tn_dim *hi, tn_value 
     return tn_expand_set(x, 0, tn_pad(g, v, name == modes[0] ? value : (tn_value){0}, before, after, name));
 }
 
-/* The value of constant padding when none is given: 0, false or the empty string. */
-static tn_value zero_of(tn_expand *x) {
-    tn_dtype dtype = tn_expand_dtype(x, 0);
-    if (dtype != TN_STRING)
-        return tn_cast(x->graph, tn_scalar(x->graph, TN_BOOL, 0), dtype);
-    tn_tensor *t = tn_tensor_create_in(x->graph->heap, TN_STRING, 0, NULL);
-    if (!t) {
-        tn_graph_stick(x->graph);
-        return (tn_value){0};
-    }
-    tn_value v = tn_constant(x->graph, t);
-    tn_tensor_destroy(t);
-    return v;
-}
-
 static tn_status expand_pad(tn_expand *x) {
     tn_graph *g = x->graph;
     tn_dim list[2 * TN_MAX_RANK], lo[TN_MAX_RANK], hi[TN_MAX_RANK];
@@ -285,7 +270,7 @@ static tn_status expand_pad(tn_expand *x) {
                     "'constant_value' must be one element");
         value = tn_reshape_dims(g, tn_expand_input(x, 2), 0, NULL);
     } else {
-        value = zero_of(x);
+        value = tn_expand_zero(x, tn_expand_dtype(x, 0));
     }
     return pad(x, lo, hi, value);
 }
@@ -325,7 +310,7 @@ static tn_status expand_center_crop_pad(tn_expand *x) {
         TN_SIZED(x, hi[a]);
     }
     tn_value v = tn_slice(g, tn_expand_input(x, 0), start, size, NULL);
-    return tn_expand_set(x, 0, tn_pad(g, v, zero_of(x), lo, hi, "constant"));
+    return tn_expand_set(x, 0, tn_pad(g, v, tn_expand_zero(x, tn_expand_dtype(x, 0)), lo, hi, "constant"));
 }
 
 /* --- blocks ------------------------------------------------------------------------------------------------------------------------------ */
@@ -392,7 +377,7 @@ static tn_status expand_trilu(tn_expand *x) {
     if (tn_expand_has(x, 1))
         k = tn_reshape_dims(g, tn_expand_input(x, 1), 0, NULL);
     tn_value keep = tn_expand_int(x, "upper") ? tn_greater_equal(g, diagonal, k) : tn_less_equal(g, diagonal, k);
-    return tn_expand_set(x, 0, tn_select(g, keep, tn_expand_input(x, 0), zero_of(x)));
+    return tn_expand_set(x, 0, tn_select(g, keep, tn_expand_input(x, 0), tn_expand_zero(x, tn_expand_dtype(x, 0))));
 }
 
 /* --- rows ---------------------------------------------------------------------------------------------------------------------------------- */

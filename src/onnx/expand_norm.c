@@ -139,8 +139,8 @@ static tn_status expand_group_norm(tn_expand *x) {
         for (uint32_t i = 1; i < 3; i++)
             TN_RULE(x, tn_expand_rank(x, i) == 1 && !tn_dim_never_equal(g, tn_expand_dim(x, i, 0), grouped[1]),
                     "input %u must have one entry for each group", (unsigned)i);
-        tn_value scale = tn_expand_along(x, tn_expand_input(x, 1), 3, 1),
-                 bias = tn_expand_along(x, tn_expand_input(x, 2), 3, 1);
+        tn_value scale = tn_expand_along(x, tn_expand_listed(x, tn_expand_input(x, 1), grouped[1]), 3, 1),
+                 bias = tn_expand_along(x, tn_expand_listed(x, tn_expand_input(x, 2), grouped[1]), 3, 1);
         return tn_expand_set(x, 0, tn_reshape_dims(g, tn_add(g, tn_mul(g, v, scale), bias), rank, dims));
     }
     tn_value scale, bias;
@@ -257,10 +257,17 @@ static tn_status expand_lrn(tn_expand *x) {
     tn_dim lo[TN_MAX_RANK], hi[TN_MAX_RANK];
     TN_RULE(x, rank >= 2, "the input has rank %d: at least 2 are needed (batch, channels)", rank);
     TN_RULE(x, size >= 1 && size <= INT32_MAX, "attribute 'size' is %" PRId64 ": it must be at least 1", size);
+    int64_t below = (size - 1) / 2, above = size / 2, channels;
+    if (tn_dim_is_const(g, tn_expand_dim(x, 0, 1), &channels)) { /* no need to look far beyond all of them */
+        below = below < channels ? below : channels;
+        above = above < channels ? above : channels;
+    } else if (size > 4096) {
+        return tn_expand_later(x, "needs the number of channels");
+    }
     for (int i = 0; i < rank; i++) {
-        window[i] = i == 1 ? size : 1;
-        lo[i] = tn_size(x, i == 1 ? (size - 1) / 2 : 0);
-        hi[i] = tn_size(x, i == 1 ? size / 2 : 0);
+        window[i] = i == 1 ? below + 1 + above : 1;
+        lo[i] = tn_size(x, i == 1 ? below : 0);
+        hi[i] = tn_size(x, i == 1 ? above : 0);
     }
     tn_value v = tn_cast(g, tn_expand_input(x, 0), tn_wide(dtype));
     TN_BUILT(x, v);

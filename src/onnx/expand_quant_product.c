@@ -215,7 +215,7 @@ static tn_status expand_qlinear_conv(tn_expand *x) {
                 tn_dtype_name(tn_expand_dtype(x, 8)));
         TN_RULE(x, tn_expand_rank(x, 8) == 1 && !tn_dim_never_equal(g, tn_expand_dim(x, 8, 0), channels),
                 "the bias must have one entry for each output channel");
-        tn_value bias = tn_broadcast(g, tn_expand_input(x, 8), 1, &channels);
+        tn_value bias = tn_expand_listed(x, tn_expand_input(x, 8), channels);
         sum = tn_add(g, sum, tn_expand_along(x, bias, rank, 1));
     }
     return tn_expand_set(x, 0, requantise(x, sum, tn_div(g, tn_mul(g, x_scale, w_scale), y_scale), 7, point));

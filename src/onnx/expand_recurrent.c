@@ -222,7 +222,16 @@ static tn_value part(tn_expand *x, const layer *l, uint32_t input, int d) {
     if (!tn_expand_has(x, input))
         return (tn_value){0};
     static const int first[1] = {0};
-    tn_value v = tn_slice_axis(x->graph, tn_expand_input(x, input), 0, d, 1);
+    /* B holds twice what W and R have, P three vectors; sizes that are not known yet are checked when it runs */
+    int rank = input <= 2 ? 3 : 2;
+    tn_graph *g = x->graph;
+    tn_dim gates = tn_dim_mul(g, tn_size(x, gates_of[l->kind]), l->hidden), rows = gates;
+    if (input == 3)
+        rows = tn_dim_mul(g, tn_size(x, 2), gates);
+    else if (input > 3)
+        rows = tn_dim_mul(g, tn_size(x, 3), l->hidden);
+    tn_dim dims[3] = {tn_size(x, l->directions), rows, input == 1 ? l->input : l->hidden};
+    tn_value v = tn_slice_axis(g, tn_reshape_dims(g, tn_expand_input(x, input), rank, dims), 0, d, 1);
     return tn_cast(x->graph, tn_squeeze(x->graph, v, 1, first), l->wide);
 }
 

@@ -4,6 +4,8 @@
 
 #include "onnx/expand_common.h"
 
+enum { MOST_POINTS = 1 << 18 }; /* that are read for one output element */
+
 /* --- RoiAlign: the mean or maximum of points read between the elements ---------------------------------------------------------------- */
 
 typedef struct align {
@@ -123,10 +125,17 @@ static tn_status align_adaptive(align *a, tn_value *out) {
     tn_expand *x = a->x;
     tn_graph *g = x->graph;
     align_loop l = {.a = a};
+    tn_value tops[2];
     for (int i = 0; i < 2; i++) {
         a->points[i] = tn_max(g, tn_ceil(g, a->bin[i]), tn_scalar(g, a->wide, 0));
-        tn_value top = tn_max(g, tn_reduce_max(g, a->points[i], TN_ALL_AXES, false), tn_scalar(g, a->wide, 0));
-        l.most[i] = tn_cast(g, top, TN_I64);
+        tops[i] = tn_max(g, tn_reduce_max(g, a->points[i], TN_ALL_AXES, false), tn_scalar(g, a->wide, 0));
+    }
+    /* a region many thousand elements wide is no region: taking the maxima from a list of them fails then */
+    tn_value fits = tn_less_equal(g, tn_mul(g, tops[0], tops[1]), tn_scalar(g, a->wide, MOST_POINTS));
+    for (int i = 0; i < 2; i++) {
+        tn_dim one = tn_size(x, 1);
+        tn_value list = tn_reshape_dims(g, tops[i], 1, &one);
+        l.most[i] = tn_cast(g, tn_expand_gather_inside(x, list, tn_scalar(g, TN_I64, 0), fits), TN_I64);
     }
     tn_dim dims[4] = {a->regions, tn_size(x, a->out[0]), tn_size(x, a->out[1]), a->channels};
     tn_value init[3] = {tn_scalar(g, TN_I64, 0), tn_scalar(g, TN_I64, 0), tn_expand_full(x, a->wide, 0, 4, dims)}, results[3];

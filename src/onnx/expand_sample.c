@@ -86,11 +86,20 @@ static tn_status add_axis(taps *t, tn_value at, tn_dim size, int64_t n) {
     tn_value weight = {0}, inside = {0};
     if (n == 1)
         at = tn_round(g, at);
+<<<<<<< HEAD
     if (t->padding == PAD_BORDER)
         at = clamp_outside(t, at, width);
     else if (t->padding == PAD_REFLECTION)
+=======
+    if (t->padding == PAD_BORDER) { /* what lies beyond the border is on it; between centre and edge of the last all neighbours count */
+        double edge = t->corners || n < 4 ? 0 : 0.5;
+        tn_value end = tn_sub(g, width, number(t, at, 1)), zeros = number(t, at, 0);
+        tn_value below = tn_less(g, at, number(t, at, -edge)), above = tn_greater(g, at, tn_add(g, end, number(t, at, edge)));
+        at = tn_select(g, below, zeros, tn_select(g, above, end, at));
+    } else if (t->padding == PAD_REFLECTION)
+>>>>>>> ba67dc9 (Operators against two evaluators, nightly; compiled plans check sizes that only a run decides, limits reach nodes expanded late; Resize, GridSample, Shrink, TensorScatter, SwiGLU, casts to f8e8m0, unwanted results)
         at = reflect(t, at, width);
-    else /* far outside is outside: keeps the integers small */
+    else if (t->padding == PAD_ZEROS) /* far outside is outside: keeps the integers small */
         at = tn_min(g, tn_max(g, at, number(t, at, -8)), tn_add(g, width, number(t, at, 8)));
     tn_value low = n == 1 ? at : tn_floor(g, at), base = tn_expand_dims(g, tn_cast(g, low, TN_I64), 1, last);
     if (n > 1) {
@@ -193,7 +202,7 @@ static tn_status expand_grid_sample(tn_expand *x) {
         v = tn_squeeze(g, v, 1, one);
         TN_BUILT(x, v);
         if (t.inside.id)
-            v = tn_select(g, t.inside, v, tn_scalar_like(g, v, 0));
+            v = tn_select(g, t.inside, v, tn_expand_zero(x, dtype));
     } else {
         v = read_taps(&t, v, image);
     }
@@ -385,7 +394,8 @@ static tn_status expand_deform_conv(tn_expand *x) {
     if (tn_expand_has(x, 3)) {
         TN_RULE(x, tn_expand_rank(x, 3) == 1 && !tn_dim_never_equal(g, tn_expand_dim(x, 3, 0), d.filters),
                 "the bias must have one entry for each output channel");
-        y = tn_add(g, y, tn_expand_along(x, tn_cast(g, tn_expand_input(x, 3), d.wide), 2 + d.spatial, 1));
+        tn_value bias = tn_expand_listed(x, tn_cast(g, tn_expand_input(x, 3), d.wide), d.filters);
+        y = tn_add(g, y, tn_expand_along(x, bias, 2 + d.spatial, 1));
     }
     return tn_expand_set(x, 0, tn_cast(g, y, tn_expand_dtype(x, 0)));
 }

@@ -188,7 +188,8 @@ static tn_status expand_causal_conv(tn_expand *x) {
     tn_value y = tn_conv(g, v, tn_expand_input(x, 1), NULL, NULL, NULL, NULL, NULL, channels);
     if (tn_expand_has(x, 2)) {
         TN_RULE(x, tn_expand_rank(x, 2) == 1, "'bias' has rank %d, it must be a list", tn_expand_rank(x, 2));
-        y = tn_add(g, y, tn_expand_along(x, tn_expand_input(x, 2), 3, 1));
+        TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, 2, 0), tn_size(x, channels)), "'bias' must have one entry for each channel");
+        y = tn_add(g, y, tn_expand_along(x, tn_expand_listed(x, tn_expand_input(x, 2), tn_size(x, channels)), 3, 1));
     }
     if (!tn_expand_string_is(x, "activation", "none")) {
         y = tn_cast(g, y, tn_wide(dtype));
@@ -245,9 +246,11 @@ static tn_status expand_tensor_scatter(tn_expand *x) {
            whole[4] = {dims[0], outer, dims[axis], inner};
     TN_SIZED(x, rows[0]);
     static const int last[1] = {3};
-    tn_value v = tn_expand_gather_inside(x, tn_reshape_dims(g, tn_expand_input(x, 1), 2, rows), at, fits);
-    v = tn_select(g, tn_expand_dims(g, fresh, 1, last), v, tn_reshape_dims(g, tn_expand_input(x, 0), 4, whole));
-    return tn_expand_set(x, 0, tn_reshape_dims(g, v, rank, dims));
+    tn_dtype dtype = tn_expand_dtype(x, 0), in = dtype == TN_F4E2M1 ? TN_F32 : tn_dtype_bits(dtype) < 8 ? TN_I8 : dtype;
+    tn_value v = tn_reshape_dims(g, tn_cast(g, tn_expand_input(x, 1), in), 2, rows),
+             past = tn_reshape_dims(g, tn_cast(g, tn_expand_input(x, 0), in), 4, whole);
+    v = tn_select(g, tn_expand_dims(g, fresh, 1, last), tn_expand_gather_inside(x, v, at, fits), past);
+    return tn_expand_set(x, 0, tn_cast(g, tn_reshape_dims(g, v, rank, dims), dtype));
 }
 
 /* --- rows ---------------------------------------------------------------------------------------------------------------------------------- */

@@ -134,15 +134,15 @@ static float odd_f32(double value) {
     return near;
 }
 
-/* The power of two below |value|, or the nearest (from the middle on, the upper). */
+/* The power of two below |value|, or the nearest (from the middle on, the upper); beyond the ends the end, without `saturate` NaN. */
 static uint8_t power_of_two(double value, bool saturate, bool nearest) {
     int exponent;
     if (isnan(value) || isinf(value))
-        return 0xff;
+        return isnan(value) || !saturate ? 0xff : 0xfe;
+    if (fabs(value) < 0x1p-127)
+        return saturate ? 0 : 0xff;
     double fraction = frexp(fabs(value), &exponent); /* in [1/2, 1), times 2^exponent */
     exponent += 126 + (nearest && fraction >= 0.75);
-    if (value == 0 || exponent < 0)
-        return 0;
     return exponent > 0xfe ? (saturate ? 0xfe : 0xff) : (uint8_t)exponent;
 }
 

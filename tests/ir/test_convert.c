@@ -240,7 +240,10 @@ static void test_e8m0(void **state) {
     assert_int_equal(tn_f32_to_f8(TN_F8E8M0, 3e38f, true), 0xfe);
     assert_int_equal(tn_f32_to_f8(TN_F8E8M0, 3e38f, false), 0xff);
     assert_int_equal(tn_f32_to_f8(TN_F8E8M0, NAN, true), 0xff);
-    assert_int_equal(tn_f32_to_f8(TN_F8E8M0, INFINITY, true), 0xff);
+    assert_int_equal(tn_f32_to_f8(TN_F8E8M0, INFINITY, true), 0xfe);
+    assert_int_equal(tn_f32_to_f8(TN_F8E8M0, INFINITY, false), 0xff);
+    assert_int_equal(tn_f32_to_f8(TN_F8E8M0, 0, false), 0xff);
+    assert_int_equal(tn_f32_to_f8(TN_F8E8M0, 1e-39f, false), 0xff);
 }
 
 /* Stores at every index of a misaligned array and reads back: neighbours stay, values are those of a C conversion. */

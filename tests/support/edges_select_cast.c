@@ -123,15 +123,15 @@ static double narrow(const format *f, long double x, bool saturate) {
 }
 
 static double power_of_two(long double x, bool saturate, char round) {
-    if (isnan(x) || isinf(x))
+    if (isnan(x))
         return (double)NAN;
     x = fabsl(x);
+    if (isinf(x) || x < 0x1p-127L)
+        return !saturate ? (double)NAN : isinf(x) ? 0x1p127 : 0x1p-127;
     double below = 0x1p-127;
     while (below * 2 <= x && below < 0x1p200)
         below *= 2;
     bool up = round == 'u' ? x > below : round == 'n' ? x >= 1.5 * below : false;
-    if (x < 0x1p-127)
-        up = false;
     double value = up ? 2 * below : below;
     return value <= 0x1p127 ? value : saturate ? 0x1p127 : (double)NAN;
 }

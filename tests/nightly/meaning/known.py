@@ -1,0 +1,181 @@
+"""Where an evaluator is known to be wrong, with the reason by the operator's text: operators, who, the reason, a condition on the
+case. Tenon must then agree with the other one, or has no witness. `cast_first`: the values are right, the dtype is not."""
+import numpy as np
+
+from draw import STRING, is_float, is_int
+
+STANDARD, ORT = "standard", "ort"
+ROWS, CASTS = [], []
+
+
+def known(ops, who, reason, when=lambda case: True):
+    ROWS.append((set(ops.split()), who, when, reason))
+
+
+def cast_first(ops, who, reason, when=lambda case: True):
+    CASTS.append((set(ops.split()), who, when, reason))
+
+
+def _find(rows, case, who):
+    for ops, wrong, when, reason in rows:
+        if wrong == who and case.op in ops:
+            try:
+                if when(case):
+                    return reason
+            except Exception:  # a condition that does not fit this (broken) case
+                continue
+    return None
+
+
+def is_known(case, who):
+    return _find(ROWS, case, who)
+
+
+def is_cast(case, who):
+    return _find(CASTS, case, who)
+
+
+def attr(case, name, default=None):
+    v = case.attrs.get(name)
+    return default if v is None else v
+
+
+def padded(case):
+    pads = attr(case, "pads")
+    return bool(pads) and any(pads)
+
+
+def auto(case):
+    return attr(case, "auto_pad", "NOTSET") in ("SAME_UPPER", "SAME_LOWER")
+
+
+def dilated(case):
+    return any(d != 1 for d in attr(case, "dilations", []))
+
+
+def strided_past(case):
+    return any(s > k for s, k in zip(attr(case, "strides", []), attr(case, "kernel_shape", [])))
+
+
+# --- elementwise ---------------------------------------------------------------------------------------------------------------------
+
+known("Dropout", ORT, "says of the mask of an unchanged tensor that nothing was kept; the texts of 10 leave it open, those of 12 say all",
+      lambda c: c.opset < 12)
+
+# --- reductions, order ----------------------------------------------------------------------------------------------------------------
+
+cast_first("ReduceSumSquare", STANDARD, "numpy adds small integers up in int64; the result has the input's type")
+known("ReduceMean", STANDARD, "the mean of no integers has no value", lambda c: 0 in c.inputs[0].shape and is_int(c.inputs[0].dtype))
+known("ReduceMean", ORT, "the mean of no integers has no value", lambda c: 0 in c.inputs[0].shape and is_int(c.inputs[0].dtype))
+known("Softmax LogSoftmax Hardmax", STANDARD, "before 13 the axes from `axis` on are one; it takes the axis alone", lambda c: c.opset < 13)
+known("Hardmax", STANDARD, "marks one element of the whole tensor when ties lie across other axes", lambda c: c.inputs[0].ndim > 3)
+known("Unique", STANDARD, "sorted=0 keeps the order of first occurrence; it does so only for some shapes",
+      lambda c: attr(c, "sorted") == 0)
+
+# --- movement ---------------------------------------------------------------------------------------------------------------------------
+
+known("Slice", STANDARD, "clamps a start before the first element to 0 when the step is negative; the text: to [0, n-1], then -1 is the end",
+      lambda c: c.opset >= 10 and len(c.inputs) > 4)
+known("Unsqueeze", STANDARD, "before 13 it inserts one axis after the other; axes are those of the result", lambda c: c.opset < 13)
+known("Shape", STANDARD, "does not clamp a start or end before the first axis",
+      lambda c: any(attr(c, k, 0) < -c.inputs[0].ndim for k in ("start", "end")))
+known("CenterCropPad Trilu", STANDARD, "a string that is filled in is empty, not the digit 0", lambda c: c.inputs[0].dtype == STRING)
+
+# --- windows ----------------------------------------------------------------------------------------------------------------------------
+
+known("ConvTranspose", STANDARD, "does not know groups together with a stride, output_padding with auto_pad, or output_shape")
+known("MaxPool LpPool", STANDARD, "auto_pad: the size is ceil(n / stride) and padding is never negative; it does otherwise", auto)
+known("MaxPool LpPool", STANDARD, "pads that differ at the two ends of an axis", lambda c: padded(c))
+known("MaxPool", STANDARD, "positions of the largest are those in the whole tensor, in either storage order; not so unless 2-D",
+      lambda c: len(c.outputs) > 1)
+known("LpPool", STANDARD, "windows over the end (ceil_mode), VALID with dilation", lambda c: attr(c, "ceil_mode") == 1 or (
+    attr(c, "auto_pad") == "VALID" and dilated(c)) or dilated(c))
+known("AveragePool", STANDARD, "dilated windows with auto_pad: the padding is of the dilated window", auto)
+known("AveragePool LpPool MaxPool", ORT, "dilated windows with auto_pad: the padding is of the dilated window",
+      lambda c: auto(c) and dilated(c))
+known("AveragePool LpPool MaxPool", ORT, "VALID and ceil_mode: ceil((n - k + 1) / stride)",
+      lambda c: attr(c, "auto_pad") == "VALID" and attr(c, "ceil_mode") == 1)
+known("AveragePool LpPool MaxPool Conv", ORT, "auto_pad with strides longer than the kernel: there is no padding less than none",
+      lambda c: auto(c) and strided_past(c))
+known("GlobalMaxPool", STANDARD, "reduces one axis too few or too many unless there are two spatial ones", lambda c: c.inputs[0].ndim != 4)
+known("BatchNormalization", STANDARD, "takes the forms before 14 for training", lambda c: c.opset < 14)
+cast_first("BatchNormalization", STANDARD, "running statistics have their own type", lambda c: c.opset >= 14)
+cast_first("Det AffineGrid", STANDARD, "the result has the input's type")
+cast_first("RMSNormalization", STANDARD, "the result has the type of the scale")
+cast_first("LayerNormalization", ORT, "statistics are f32 with stash_type 1")
+cast_first("LayerNormalization", STANDARD, "the result has the input's type")
+known("LpNormalization", STANDARD, "p=1: the norm is the sum of magnitudes", lambda c: attr(c, "p", 2) == 1)
+known("LRN", STANDARD, "takes the number of images for the number of channels")
+known("Col2Im", ORT, "dilation with other than two spatial axes", lambda c: c.inputs[1].size != 2)
+known("AffineGrid", ORT, "align_corners with one position on an axis: it is at -1, the first of linspace",
+      lambda c: attr(c, "align_corners") == 1 and 1 in c.inputs[1].tolist()[2:])
+
+# --- resizing and sampling ----------------------------------------------------------------------------------------------------------------
+
+known("Resize", STANDARD, "the size of a region is floor(n * (end - start) * scale)",
+      lambda c: attr(c, "coordinate_transformation_mode") == "tf_crop_and_resize" and c.inputs[2] is not None and c.inputs[2].size)
+known("Resize", ORT, "the size of a region is floor(n * (end - start) * scale)",
+      lambda c: attr(c, "coordinate_transformation_mode") == "tf_crop_and_resize" and c.inputs[2] is not None and c.inputs[2].size)
+known("Resize", ORT, "align_corners by scales: the standard's examples take scale * n, which may be no whole number, as the length",
+      lambda c: attr(c, "coordinate_transformation_mode") == "align_corners" and c.inputs[2] is not None and c.inputs[2].size)
+known("Resize", ORT, "an axis whose length stays is resampled all the same when its scale is not 1, or a region is cut out",
+      lambda c: any(int(s * n) == n and (s != 1 or c.inputs[1].size > 1) for s, n in zip(
+          c.inputs[2] if c.inputs[2] is not None and c.inputs[2].size else c.inputs[3] / np.array(_resized(c)), _resized(c))))
+known("Resize", ORT, "an axis whose length stays is resampled all the same when its scale is not 1",
+      lambda c: c.opset == 10 and any(int(s * n) == n and s != 1 for s, n in zip(c.inputs[1], c.inputs[0].shape)))
+known("Resize", ORT, "negative axes count from the end", lambda c: any(a < 0 for a in attr(c, "axes", [])))
+known("Resize", ORT, "tf_half_pixel_for_nn: (x + 0.5) / scale, also on an axis whose length stays, also when it is not for nn",
+      lambda c: attr(c, "coordinate_transformation_mode") == "tf_half_pixel_for_nn")
+known("Resize", STANDARD, "pytorch_half_pixel: an axis of length 1 reads at 0; it asks whether scale * n is at most 1",
+      lambda c: attr(c, "coordinate_transformation_mode") == "pytorch_half_pixel")
+known("Resize", STANDARD, "coordinates in half precision", lambda c: c.inputs[1] is not None and c.inputs[1].dtype.itemsize == 2)
+known("GridSample", STANDARD, "coordinates in half precision", lambda c: c.inputs[1].dtype.itemsize == 2)
+
+
+def _resized(case):
+    axes = attr(case, "axes")
+    return [case.inputs[0].shape[a] for a in axes] if axes else case.inputs[0].shape
+known("GridSample", ORT, "cubic at a border: what lies outside has the border's value; it goes on interpolating", lambda c: attr(c, "padding_mode") == "border"
+      and attr(c, "mode") in ("cubic", "bicubic"))
+known("RoiAlign", STANDARD, "before 16 positions are not moved by half an element", lambda c: c.opset < 16)
+known("MeanVarianceNormalization", ORT, "divides 0 by 0 where the deviation is 0; the text adds 1e-9",
+      lambda c: all(c.inputs[0].shape[a] == 1 for a in attr(c, "axes", [0, 2, 3])))
+known("Cast CastLike", ORT, "rounds to 4-bit and 2-bit integers; a cast of a float to an integer truncates",
+      lambda c: c.op == "CastLike" and "int4" in c.inputs[1].dtype.name or attr(c, "to") in (21, 22, 25, 26))
+known("Cast CastLike", STANDARD, "f8e8m0: the table of the text has extremes when saturating, else NaN, for what is out of range",
+      lambda c: attr(c, "to") == 24 or c.op == "CastLike" and "e8m0" in c.inputs[1].dtype.name)
+known("RMSNormalization", STANDARD, "the normalised values are rounded to the input's type before they are scaled",
+      lambda c: c.inputs[0].dtype.itemsize == 2)
+known("LayerNormalization", STANDARD, "computes in bf16 what stash_type 1 wants in f32", lambda c: c.inputs[0].dtype.name == "bfloat16")
+
+# --- recurrent, attention, control ----------------------------------------------------------------------------------------------------------
+
+known("LSTM GRU RNN", STANDARD, "does not know sequence_lens, clip, nor (LSTM, GRU) other activations",
+      lambda c: c.inputs[4] is not None or attr(c, "clip") is not None or (c.op != "RNN" and attr(c, "activations") is not None))
+known("LSTM", STANDARD, "does not know input_forget", lambda c: attr(c, "input_forget") == 1)
+known("Attention", ORT, "is_causal with a past: query i attends key j up to i + offset",
+      lambda c: attr(c, "is_causal") == 1 and len(c.inputs) > 4 and c.inputs[4] is not None)
+known("Attention", STANDARD, "qk_matmul_output_mode 0 is the plain product; it hands over what the soft cap left",
+      lambda c: len(c.outputs) > 3 and attr(c, "softcap", 0) != 0)
+known("Loop", STANDARD, "scalars are scanned to one number each, not to lists; loops without a condition", lambda c: True)
+known("Loop", ORT, "what no trip made has no size that can be told", lambda c: c.inputs[0] is not None and c.inputs[0] == 0)
+known("LSTM", ORT, "clip bounds what goes into activations, the cell's, too", lambda c: attr(c, "clip") is not None)
+known("NegativeLogLikelihoodLoss", STANDARD, "an ignored target does not count in the mean, when it is -1 neither", lambda c: attr(c, "ignore_index") == -1)
+known("Loop", ORT, "what no trip made has no size that can be told", lambda c: c.inputs[1] is not None and not c.inputs[1].all())
+known("Attention", ORT, "what is masked is minus infinity, not the lowest number", lambda c: attr(c, "qk_matmul_output_mode") == 2)
+known("Sign", ORT, "the sign of what is not a number is none, in f32 as in f16", lambda c: c.inputs[0].dtype.itemsize == 2)
+known("Clip", ORT, "without a bound infinities stay", lambda c: c.inputs[0].dtype == np.float64)
+known("CastLike", ORT, "drops round_mode", lambda c: attr(c, "round_mode", "up") != "up")
+known("ReduceMean", ORT, "the mean of nothing is 0 / 0", lambda c: 0 in c.inputs[0].shape)
+known("ReduceLogSumExp", ORT, "of integers: takes the logarithm's whole part before it adds the largest", lambda c: is_int(c.inputs[0].dtype))
+known("Gather", ORT, "strings along an axis counted from the end", lambda c: c.inputs[0].dtype == STRING and attr(c, "axis", 0) < 0)
+known("AveragePool", ORT, "a window that meets nothing is 0 / 0", lambda c: dilated(c) and attr(c, "count_include_pad", 0) == 0)
+known("BatchNormalization", STANDARD, "statistics in half precision", lambda c: c.opset >= 14 and c.inputs[0].dtype.itemsize == 2)
+known("MelWeightMatrix", STANDARD, "computes in bf16 when the edges are", lambda c: c.inputs[3].dtype.itemsize == 2)
+known("Scan", STANDARD, "scans along other axes than 0 as if along 0", lambda c: any(attr(c, "scan_input_axes", [])))
+known("Clip", ORT, "without a bound infinities stay", lambda c: len(c.inputs) > 1 and any(x is None for x in c.inputs[1:]))
+known("CastLike", ORT, "negative numbers have no f8e8m0", lambda c: "e8m0" in c.inputs[1].dtype.name and "int" in c.inputs[0].dtype.name)
+known("AveragePool", STANDARD, "VALID with dilation", lambda c: attr(c, "auto_pad") == "VALID" and dilated(c))
+known("GridSample", STANDARD, "a string that is filled in is empty, not the digit 0", lambda c: c.inputs[0].dtype == STRING)
+known("LSTM GRU RNN", ORT, "Softplus of large numbers is not infinite", lambda c: "Softplus" in attr(c, "activations", []))
+known("Sum", ORT, "adds f16 up in f16", lambda c: c.inputs[0].dtype == np.float16)

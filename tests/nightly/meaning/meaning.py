@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""Checks what each operator means: random nodes, run by Tenon, by the standard's evaluator and by ONNX Runtime.
+
+    meaning.py --driver build/meaning-driver [--op Resize ...] [--seed 1] [--draws 200] [--draw 17] [--invalid] [--seconds 600]
+
+A result of Tenon must equal that of both. Where the two differ, it must equal one of them, and known.py says who is wrong, by the
+operator's text. With --invalid the nodes are broken in one place: a status, no crash, no result where both refuse."""
+import argparse
+import collections
+import os
+import sys
+import time
+
+import numpy as np
+
+import compare
+import evaluators
+import known
+from breakage import break_case
+from draw import Draw
+from registry import SPECS
+import specs_elementwise  # noqa: F401  (each fills the table)
+import specs_shape  # noqa: F401
+import specs_window  # noqa: F401
+import specs_sequence  # noqa: F401
+import specs_other  # noqa: F401
+
+BATCH = 200
+
+
+def make(op, seed, number, invalid):
+    d = Draw(op, seed, number, "ai.onnx.preview" if op == "FlexAttention" else "")
+    case = SPECS[op](d)
+    case.number = number
+    if invalid:
+        break_case(d, case)
+    return case
+
+
+def judge(case, tenon, cpu, standard, ort):
+    """(kind, text): what is to be said of a case, or (None, "")."""
+    R = evaluators.Refusal
+    for who, answer in (("ref", tenon), ("cpu", cpu)):
+        if isinstance(answer, R) and answer.kind in ("died", "too long", "internal"):
+            return "crash", "%s %r" % (who, answer)
+    if isinstance(tenon, R) != isinstance(cpu, R):
+        return "backends", "ref %s, cpu %s" % (brief(tenon), brief(cpu))
+    if not isinstance(tenon, R):
+        got = compare.differences(tenon, cpu, case)
+        if got and not endless(case):
+            return "backends", "ref against cpu: " + got
+    reason_e, reason_o = known.is_known(case, known.STANDARD), known.is_known(case, known.ORT)
+    good = {}
+    for who, answer, reason in (("standard", standard, reason_e), ("ort", ort, reason_o)):
+        if not isinstance(answer, R) and not reason:
+            if not isinstance(tenon, R) and known.is_cast(case, who):
+                answer = [a.astype(t.dtype) for a, t in zip(answer, tenon)]
+            good[who] = answer
+    if case.oracle and not case.invalid:
+        good["text"] = case.oracle(case)
+    if isinstance(tenon, R):
+        if case.invalid:
+            return None, ""
+        if good and tenon.kind == "unsupported":
+            return "unsupported", "tenon %r" % tenon
+        if good:
+            return "refused", "tenon %r%s" % (tenon, "" if len(good) == 2 else " (only %s answers)" % list(good)[0])
+        return "nobody", "tenon %r" % tenon
+    if case.judge:
+        got = case.judge(tenon)
+        return ("differs", got) if got else (None, "")
+    wrong = {who: compare.differences(tenon, answer, case) for who, answer in good.items()}
+    if not any(wrong.values()):
+        if not good and case.invalid and isinstance(standard, R) and isinstance(ort, R):
+            return "accepted", "both refuse: standard %r, ort %r" % (standard, ort)
+        return (None, "") if good else ("alone", "standard %s, ort %s" % (brief(standard), brief(ort)))
+    if all(wrong.values()):
+        both = ""
+        if "standard" in good and "ort" in good:
+            other = compare.differences(good["standard"], good["ort"], case)
+            both = " [and they differ: %s]" % other if other else " [they agree]"
+        return "differs", "; ".join("%s: %s" % p for p in wrong.items()) + both
+    if wrong.get("text"):
+        return "differs", "; ".join("%s: %s" % (w, t) for w, t in wrong.items() if t)
+    bad = [w for w in wrong if wrong[w]]
+    return "dispute", "; ".join("%s is alone: %s" % (b, wrong[b]) for b in bad)
+
+
+def endless(case):
+    """Whether a product may meet infinity or NaN: what that times a padded zero is, back ends may see differently."""
+    return case.invalid and any(x is not None and x.dtype.kind == "f" and not np.isfinite(x).all() for x in case.inputs)
+
+
+def brief(answer):
+    return repr(answer) if isinstance(answer, evaluators.Refusal) else "answers"
+
+
+def run_op(op, options, tally, report):
+    numbers = [options.draw] if options.draw is not None else range(options.draws)
+    for begin in range(0, len(numbers), BATCH):
+        cases, models = [], []
+        for number in numbers[begin:begin + BATCH]:
+            case = make(op, options.seed, number, options.invalid)
+            try:
+                models.append(case.model().SerializeToString())
+            except Exception as e:  # a broken node that cannot even be written
+                if not options.invalid:
+                    raise RuntimeError("%s draw %d cannot be written" % (op, number)) from e
+                tally["unwritable"] += 1
+                continue
+            cases.append(case)
+        answers = []
+        for backend in ("ref", "cpu"):
+            got, errors = evaluators.run_tenon(options.driver, backend, models, cases)
+            answers.append(got)
+            if "runtime error" in errors or "Sanitizer" in errors:
+                report("sanitizer", op, cases[0], errors[:3000])
+        answers.append(evaluators.ask_apart(evaluators.ask_standard, models, cases))
+        answers.append(evaluators.ask_apart(evaluators.ask_ort, models, cases))
+        for i, case in enumerate(cases):
+            got = [a[i] for a in answers]
+            try:
+                kind, text = judge(case, *got)
+            except Exception as e:
+                kind, text = "harness", "%s: %s" % (type(e).__name__, e)
+            tally["draws"] += 1
+            for who, answer in zip(("tenon", "cpu", "standard", "ort"), got):
+                tally[who] += not isinstance(answer, evaluators.Refusal)
+            if kind:
+                tally[kind] += 1
+                report(kind, op, case, text)
+                if options.show:
+                    print("\n".join("    %s: %s" % (w, a) for w, a in zip(("ref", "cpu", "standard", "ort"), got)))
+
+
+FAULTS = ("crash", "sanitizer", "backends", "differs", "refused", "harness")
+OF_BROKEN = ("crash", "sanitizer", "backends", "harness")  # what a broken node means to the others is no rule
+
+
+def main():
+    parse = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parse.add_argument("--driver", required=True)
+    parse.add_argument("--op", nargs="*", help="operators; none: all that have a spec")
+    parse.add_argument("--seed", type=int, default=1)
+    parse.add_argument("--draws", type=int, default=200)
+    parse.add_argument("--draw", type=int, help="this draw alone")
+    parse.add_argument("--invalid", action="store_true")
+    parse.add_argument("--seconds", type=float, help="no new operator is begun after these")
+    parse.add_argument("--most", type=int, default=3, help="how many of a kind are shown for an operator")
+    parse.add_argument("--show", action="store_true", help="the answers, too")
+    parse.add_argument("--kinds", nargs="*", help="what is shown: faults, disputes, ...; none: all")
+    options = parse.parse_args()
+    start, total = time.monotonic(), collections.Counter()
+    print("seed %d, %d draws each%s" % (options.seed, options.draws, ", broken nodes" if options.invalid else ""))
+    ops = options.op or list(SPECS)
+    left = []
+    for op in ops:
+        if options.seconds and time.monotonic() - start > options.seconds:
+            left.append(op)
+            continue
+        begun = time.monotonic()
+        tally, shown = collections.Counter(), collections.Counter()
+
+        def report(kind, name, case, text):
+            shown[kind] += 1
+            if shown[kind] > options.most or (options.kinds and kind not in options.kinds):
+                return
+            print("%s: %s\n  meaning.py --op %s --seed %d --draw %d%s" % (
+                kind.upper(), text, name, options.seed, case.number, " --invalid" if options.invalid else ""))
+            print("  " + case.text().replace("\n", "\n  "))
+
+        try:
+            run_op(op, options, tally, report)
+        except Exception as e:
+            if len(ops) == 1:
+                raise
+            print("HARNESS %s: %s: %s" % (op, type(e).__name__, e))
+            tally["harness"] += 1
+        total.update(tally)
+        tally["seconds"] = round(time.monotonic() - begun)
+        print("%-24s %s" % (op, "  ".join("%s %d" % p for p in tally.items())), flush=True)
+    print("all: " + "  ".join("%s %d" % p for p in total.items()) + "  %.0f s" % (time.monotonic() - start))
+    if left:
+        print("not begun in %.0f s: %s" % (options.seconds, " ".join(left)))
+    sys.exit(1 if any(total[k] for k in (OF_BROKEN if options.invalid else FAULTS)) else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""Elementwise operators: arithmetic, comparison, logic, activations, casts."""
+import numpy as np
+
+from draw import BF16, BOOL, F32, I64, STRING, code_of, is_float, is_int
+from registry import spec
+
+
+@spec("Abs", "Neg", "Sign", "Floor", "Ceil", "Round", "Sqrt", "Reciprocal", "Exp", "Log", "Sin", "Cos", "Tan", "Asin", "Acos", "Atan",
+      "Sinh", "Cosh", "Tanh", "Asinh", "Acosh", "Atanh", "Erf", "Sigmoid", "Not", "BitwiseNot", "Relu", "Softplus", "Softsign",
+      "HardSwish", "Mish", "Identity", "IsNaN", "Size")
+def unary(d):
+    return d.node([d.x(0, d.shape(), "wide")])
+
+
+@spec("LeakyRelu", "Elu", "Celu", "ThresholdedRelu", "Swish")
+def with_alpha(d):
+    return d.node([d.x(0, d.shape(), "wide")], {"alpha": d.maybe(d.float(-2, 2) if d.op not in ("Celu",) else d.pick(0.5, 1.5, 2.0, -0.75))})
+
+
+@spec("Selu")
+def selu(d):
+    return d.node([d.x(0, d.shape(), "wide")], {"alpha": d.maybe(d.float(0, 2)), "gamma": d.maybe(d.float(0, 2))})
+
+
+@spec("HardSigmoid")
+def hard_sigmoid(d):
+    return d.node([d.x(0, d.shape(), "wide")], {"alpha": d.maybe(d.float(-1, 2)), "beta": d.maybe(d.float(-1, 2))})
+
+
+@spec("Shrink")
+def shrink(d):
+    if is_int(d.of_input(0)):  # what a bias of one half adds to an integer the text does not say
+        return d.node([d.x(0, d.shape(), "small")], {"bias": d.maybe(d.pick(0.0, 1.0)), "lambd": d.pick(0.0, 1.0, 2.0)})
+    return d.node([d.x(0, d.shape(), "wide")], {"bias": d.maybe(d.pick(0.0, 1.0, 0.5)), "lambd": d.maybe(d.pick(0.0, 1.0, 0.25))})
+
+
+@spec("Gelu")
+def gelu(d):
+    return d.node([d.x(0, d.shape(), "wide")], {"approximate": d.pick(None, "none", "tanh")})
+
+
+@spec("SwiGLU")
+def swiglu(d):
+    shape = d.shape()
+    return d.node([d.x(0, shape), d.x(1, shape)], {"alpha": d.maybe(d.float(-2, 2))})
+
+
+@spec("IsInf")
+def is_inf(d):
+    return d.node([d.x(0, d.shape(), "wide")], {"detect_negative": d.pick(None, 0, 1), "detect_positive": d.pick(None, 0, 1)})
+
+
+@spec("Add", "Sub", "Mul", "Div", "And", "Or", "Xor", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "BitwiseAnd",
+      "BitwiseOr", "BitwiseXor")
+def binary(d):
+    a, b = d.pair()
+    style = "small" if d.op in ("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual") and d.chance(0.5) else "wide"
+    x, y = d.x(0, a, style), d.x(1, b, style)
+    if d.op == "Div" and is_int(y.dtype):
+        y = np.where(y == 0, y.dtype.type(1), y)
+        if y.dtype.kind == "i":  # the lowest number divided by -1 has no value
+            y = np.where(y == -1, y.dtype.type(3), y)
+    return d.node([x, y])
+
+
+@spec("PRelu")
+def prelu(d):
+    full = d.shape(1)
+    return d.node([d.x(0, full), d.x(1, d.broadcastable(full))])
+
+
+@spec("Pow")
+def power(d):
+    a, b = d.pair()
+    x = d.x(0, a, "wide") if is_float(d.of_input(0)) else d.x(0, a, lo=-3, hi=5)
+    if is_float(d.of_input(1)):
+        y = d.x(1, b, d.pick("small", "normal"))
+    else:
+        y = d.x(1, b, lo=0, hi=4)
+    if not is_float(x.dtype):
+        y = np.abs(np.round(y.astype(np.float32))).astype(y.dtype)
+        x = np.where(x == 0, x.dtype.type(1), x)
+    return d.node([x, y])
+
+
+@spec("Mod")
+def mod(d):
+    a, b = d.pair()
+    x, y = d.x(0, a, "small"), d.x(1, b, "small")
+    fmod = 1 if is_float(x.dtype) else d.pick(None, 0, 1)
+    if not is_float(x.dtype):
+        y = np.where(y == 0, y.dtype.type(1), y)
+    elif d.chance(0.5):
+        x, y = d.x(0, a, "normal"), d.x(1, b, "wide")
+    return d.node([x, y], {"fmod": fmod})
+
+
+@spec("BitShift")
+def bit_shift(d):
+    a, b = d.pair()
+    bits = d.of_input(0).itemsize * 8
+    return d.node([d.x(0, a, "wide"), d.x(1, b, lo=0, hi=bits - 1)], {"direction": d.pick("LEFT", "RIGHT")})
+
+
+@spec("Max", "Min", "Sum", "Mean")
+def variadic(d):
+    full = d.shape()
+    return d.node([d.x(0, full if i == 0 else d.broadcastable(full), "wide" if d.op in ("Max", "Min") else None)
+                   for i in range(d.int(1, 4))])
+
+
+@spec("Where")
+def where(d):
+    full = d.shape()
+    shapes = [full, d.broadcastable(full), d.broadcastable(full)]
+    order = d.rng.permutation(3)
+    return d.node([d.x(i, shapes[order[i]]) for i in range(3)])
+
+
+@spec("Clip")
+def clip(d):
+    low, high = d.pick(-1, -3, 2, None), d.pick(1, 0, 3, None)
+    if d.v < 11:
+        return d.node([d.x(0, d.shape(), "wide")],
+                      {"min": None if low is None else float(low), "max": None if high is None else float(high)})
+    dtype = d.of_input(0)
+    number = lambda v: None if v is None else np.array(max(v, 0) if dtype.kind == "u" else v).astype(dtype)
+    return d.node([d.x(0, d.shape(), "wide"), number(low), number(high)])
+
+
+def castable(x, to, d):
+    """Brings x to values whose conversion the standard defines."""
+    if to.kind in "iu" or to.name in ("int4", "uint4", "int2", "uint2"):
+        low, high = {"int4": (-8, 7), "uint4": (0, 15), "int2": (-2, 1), "uint2": (0, 3)}.get(to.name) or (
+            max(np.iinfo(to).min, -120), min(np.iinfo(to).max, 120))
+        if x.dtype == STRING:
+            return d.array(x.shape, np.dtype(np.int8), lo=low, hi=high).astype(str).astype(object)
+        if is_float(x.dtype) or x.dtype.name.startswith("float"):
+            return np.clip(np.nan_to_num(x.astype(np.float32)), low, high).astype(x.dtype)
+    elif x.dtype == STRING:
+        if to == BOOL:
+            return d.array(x.shape, np.dtype(np.int8), lo=0, hi=1).astype(str).astype(object)
+        return np.vectorize(lambda v: d.pick("%g" % v, "%.2e" % v, "INF", "-INF", "NaN", "+3.5"), otypes=[object])(
+            d.array(x.shape, F32, "normal")) if x.size else x
+    return x
+
+
+@spec("Cast", "CastLike")
+def cast(d):
+    like = d.op == "CastLike"
+    source = d.pick(*d.allowed("T1"))
+    target = d.pick(*d.allowed("T2"))
+    if d.chance(0.3):
+        source = F32
+    d.types["T1"], d.types["T2"] = source, target
+    x = castable(d.x(0, d.shape(), "wide"), target, d)
+    if "e8m0" in target.name:  # what becomes of negative numbers is left open
+        x = np.abs(x.astype(np.float32)).astype(x.dtype) if x.dtype.kind != "u" and x.dtype not in (BOOL, STRING) else x
+    if target == STRING and source.kind not in "iub":
+        x = d.x(0, d.shape(), "small")
+    saturate = d.pick(None, 0, 1) if d.v >= 19 else None
+    mode = d.pick(None, "up", "down", "nearest") if d.v >= 24 and target.name == "float8_e8m0fnu" else None
+    if like:
+        return d.node([x, d.x(1, d.shape(0, 2))], {"saturate": saturate, "round_mode": mode})
+    return d.node([x], {"to": code_of(target), "saturate": saturate, "round_mode": mode})
+
+
+@spec("BitCast")
+def bit_cast(d):
+    source = d.type("T1")
+    same = [t for t in d.allowed("T2") if t != BOOL and t != STRING and t.itemsize == source.itemsize and (
+        ("int4" in t.name or "float4" in t.name) == ("int4" in source.name or "float4" in source.name)) and (
+        ("int2" == t.name[-4:]) == ("int2" == source.name[-4:]))]
+    return d.node([d.x(0, d.shape())], {"to": code_of(d.pick(*same) if same else source)})
+
+
+@spec("Dropout")
+def dropout(d):
+    if d.v < 12:
+        return d.node([d.x(0, d.shape())], {"ratio": d.maybe(d.float(0, 0.9))}, outputs=1 if d.v < 10 else d.int(1, 2))
+    ratio = d.pick(None, np.array(d.pick(0.0, 0.5)).astype(d.of_input(1)))
+    training = None if ratio is None else d.pick(None, np.array(False))
+    if ratio is not None and float(ratio) == 0.0 and d.chance(0.3):
+        training = np.array(True)
+    return d.node([d.x(0, d.shape()), ratio, training], {"seed": d.maybe(d.int(0, 100))}, outputs=d.int(1, 2))

@@ -1,0 +1,277 @@
+"""Quantisation, strings, sequences and optionals."""
+import numpy as np
+from onnx import TensorProto, helper
+
+from draw import BOOL, F32, I64, STRING, code_of, is_float
+from registry import spec
+from specs_window import window
+
+# --- quantisation --------------------------------------------------------------------------------------------------------------------------
+
+
+def granularity(d, shape):
+    """axis, block size, shape of the scale."""
+    rank = len(shape)
+    how = d.pick("tensor", "axis", "axis" if d.v >= 13 else "tensor", "block" if d.v >= 21 else "tensor")
+    if rank == 0 or d.v < 13:
+        how = "tensor"
+    if how == "tensor":
+        return None, None, ()
+    axis = d.axis(rank)
+    if how == "axis":
+        return axis, None, (shape[axis],)
+    blocks = d.int(1, shape[axis])
+    size = -(-shape[axis] // blocks)
+    blocks = -(-shape[axis] // size)
+    scale = list(shape)
+    scale[axis] = blocks
+    return axis, size, tuple(scale)
+
+
+@spec("QuantizeLinear")
+def quantize(d):
+    shape = d.shape(0, 4, 4, zero=0)
+    axis, block, place = granularity(d, shape)
+    params = [c.type_param_str for c in d.schema.type_constraints]
+    target = d.type("T3" if "T3" in params else "T2")
+    source = d.of_input(0)
+    scale = d.array(place, d.of_input(1) if d.of_input(1).name != "int32" else F32, lo=0.1, hi=1.0)
+    if "e8m0" in scale.dtype.name:
+        scale = np.ones(place, F32).astype(scale.dtype)
+    x = d.array(shape, source, lo=-9, hi=9)
+    zero = d.array(place, target) if d.chance(0.7) or target.name != "uint8" else None
+    if zero is not None and target.name.startswith("float"):
+        zero = np.zeros(place, F32).astype(target)
+    attrs = {"axis": axis, "block_size": block}
+    if d.v >= 21 and zero is not None and d.chance(0.3):
+        attrs["output_dtype"] = code_of(target)
+    if d.v >= 19:
+        attrs["saturate"] = d.pick(None, 1)
+    return d.node([x, scale, zero], attrs)
+
+
+@spec("DequantizeLinear")
+def dequantize(d):
+    shape = d.shape(0, 4, 4, zero=0)
+    axis, block, place = granularity(d, shape)
+    source = d.of_input(0)
+    scale = d.array(place, d.of_input(1), lo=0.1, hi=1.0)
+    if "e8m0" in scale.dtype.name:
+        scale = np.ones(place, F32).astype(scale.dtype)
+    zero = d.array(place, source) if d.chance(0.7) else None
+    if zero is not None and (source.name.startswith("float") or source.name == "int32"):
+        zero = np.zeros(place, F32).astype(source)
+    return d.node([d.array(shape, source), scale, zero], {"axis": axis, "block_size": block}, scale=1)
+
+
+@spec("DynamicQuantizeLinear")
+def dynamic_quantize(d):
+    return d.node([d.x(0, d.shape(0, 3, 4, zero=0))], outputs=3)
+
+
+@spec("MatMulInteger")
+def matmul_integer(d):
+    m, k, n = d.int(1, 4), d.int(1, 5), d.int(1, 4)
+    a, b = d.pair(0, 2, 3)
+    a, b = a + (m, k), b + (k, n)
+    az = d.maybe(d.x(0, d.pick((), (1,), (m,) if len(a) == 2 else ())), 0.6)
+    bz = d.maybe(d.x(1, d.pick((), (1,), (n,) if len(b) == 2 else ())), 0.6)
+    return d.node([d.x(0, a), d.x(1, b), az, bz])
+
+
+@spec("QLinearMatMul")
+def qlinear_matmul(d):
+    m, k, n = d.int(1, 4), d.int(1, 5), d.int(1, 4)
+    a, b = d.pair(0, 2, 3)
+    a, b = a + (m, k), b + (k, n)
+    s = d.type("TS") if d.v >= 21 else F32
+    scale = lambda shape: d.array(shape, s, lo=0.1, hi=1.0)
+    columns = d.pick((), (n,) if len(b) == 2 else ())
+    return d.node([d.array(a, d.type("T1")), scale(()), d.array((), d.type("T1")), d.array(b, d.type("T2")), scale(columns),
+                   d.array(columns, d.type("T2")), scale(()), d.array((), d.type("T3"))])
+
+
+@spec("ConvInteger")
+def conv_integer(d):
+    attrs, sizes, kernel = window(d, d.pick(1, 2, 2, 3))
+    group = d.pick(1, 1, 2)
+    c, m = group * d.int(1, 2), group * d.int(1, 2)
+    attrs["group"] = group
+    return d.node([d.x(0, [d.int(1, 2), c] + sizes), d.x(1, [m, c // group] + kernel), d.maybe(d.x(0, ())),
+                   d.maybe(d.x(1, d.pick((), ())))], attrs)
+
+
+@spec("QLinearConv")
+def qlinear_conv(d):
+    attrs, sizes, kernel = window(d, d.pick(1, 2, 2, 3))
+    group = d.pick(1, 1, 2)
+    c, m = group * d.int(1, 2), group * d.int(1, 2)
+    attrs["group"] = group
+    scale = lambda shape: d.array(shape, F32, lo=0.1, hi=1.0)
+    per = d.pick((), (m,))
+    return d.node([d.array([d.int(1, 2), c] + sizes, d.type("T1")), scale(()), d.array((), d.type("T1")), d.array([m, c // group] + kernel, d.type("T2")),
+                   scale(per), np.zeros(per, np.int8).astype(d.type("T2")) if per else d.array((), d.type("T2")), scale(()), d.array((), d.type("T3")),
+                   d.maybe(d.array((m,), np.dtype(np.int32)))], attrs)
+
+
+# --- strings ---------------------------------------------------------------------------------------------------------------------------------
+
+
+@spec("StringConcat")
+def string_concat(d):
+    a, b = d.pair()
+    return d.node([d.array(a, STRING), d.array(b, STRING)])
+
+
+@spec("StringSplit")
+def string_split(d):
+    words = np.array(["a,b,c", " a  b ", "", "x", "one, two,three", ",,", "a b c d", "zürich,ä"], dtype=object)
+    x = np.array(words[d.rng.integers(0, len(words), d.shape(0, 2, 4, zero=0))], dtype=object)
+    return d.node([x], {"delimiter": d.pick(None, "", ",", ", ", " "), "maxsplit": d.pick(None, 0, 1, 2)}, outputs=2)
+
+
+@spec("StringNormalizer")
+def string_normalizer(d):
+    words = np.array(["Monday", "tuesday", "WEDNESDAY", "monday", "", "Zürich", "a"], dtype=object)
+    n = d.int(1, 5)
+    x = words[d.rng.integers(0, len(words), (n,) if d.chance(0.6) else (1, n))]
+    return d.node([np.array(x, dtype=object)], {"case_change_action": d.pick(None, "NONE", "LOWER", "UPPER"), "is_case_sensitive": d.pick(None, 0, 1),
+                                                "stopwords": d.pick(None, ["monday"], ["Monday", "a"]), "locale": d.maybe("en_US")})
+
+
+@spec("RegexFullMatch")
+def regex(d):
+    words = np.array(["www.google.com", "a1", "abc", "", "a@b.org", "ABC", "aaa", "12"], dtype=object)
+    x = np.array(words[d.rng.integers(0, len(words), d.shape(0, 2, 4))], dtype=object)
+    return d.node([x], {"pattern": d.pick(r"www\.[\w.-]+\.\bcom\b", "a+", "[a-z]*", r"\d+", r"(\W|^)[\w.\-]{0,25}@(b)\.org(\W|$)", ".*", "a|abc")})
+
+
+@spec("TfIdfVectorizer")
+def tfidf(d):
+    n, most = d.int(1, 7), d.int(1, 3)
+    low = d.int(1, most)
+    counts, pool, indexes = [], [], []
+    grams = [[(a,) for a in (2, 3, 5)], [(2, 3), (5, 2), (3, 3)], [(2, 3, 5), (3, 3, 2)]][:most]
+    for g in grams:
+        counts.append(len(pool))
+        for t in g:
+            pool += t
+            indexes.append(len(indexes))
+    x = np.asarray(d.rng.choice([2, 3, 5, 7], n if d.chance(0.5) else (d.int(1, 2), n))).astype(d.type("T", lambda t: t != STRING))
+    mode = d.pick("TF", "IDF", "TFIDF")
+    return d.node([x], {"mode": mode, "min_gram_length": low, "max_gram_length": most, "max_skip_count": d.int(0, 3), "ngram_counts": counts,
+                        "ngram_indexes": indexes, "pool_int64s": pool, "weights": [d.float(0, 2) for _ in indexes] if mode != "TF" else None})
+
+
+# --- sequences and optionals ---------------------------------------------------------------------------------------------------------------------
+
+
+def items(d, count=None, same=True):
+    rank = d.int(1, 3)
+    shape = d.shape(rank, rank, 3, zero=0)
+    t = d.pick(F32, F32, I64, np.dtype(np.float64), BOOL, STRING)
+    return [d.array(shape if same else d.shape(rank, rank, 3, zero=0), t) for _ in range(count or d.int(1, 3))], rank
+
+
+def made(d, arrays, more=(), attrs=None, tensor=True, outputs=1):
+    """A node whose first input is a sequence of `arrays`; when the result is one, it is taken apart."""
+    case = d.node(list(arrays) + list(more), attrs, outputs=outputs)
+    n = len(arrays)
+    case.before = [helper.make_node("SequenceConstruct", case.names()[:n], ["seq"])]
+    case.input_names = ["seq"] + case.names()[n:]
+    return case
+
+
+def position(d, n):
+    return d.maybe(np.array(d.int(-n, n - 1), dtype=d.pick(np.int32, np.int64)))
+
+
+@spec("SequenceConstruct")
+def sequence_construct(d):
+    arrays, _ = items(d, same=False)
+    return d.node(arrays)
+
+
+@spec("SequenceEmpty")
+def sequence_empty(d):
+    case = d.node([], {"dtype": d.maybe(1)}, outputs=1)
+    case.output_names = ["seq"]
+    case.after = [helper.make_node("SequenceLength", ["seq"], ["y0"])]
+    return case
+
+
+@spec("SequenceLength")
+def sequence_length(d):
+    arrays, _ = items(d, same=False)
+    return made(d, arrays)
+
+
+@spec("SequenceAt")
+def sequence_at(d):
+    arrays, _ = items(d, same=False)
+    n = len(arrays)
+    return made(d, arrays, [np.array(d.int(-n, n - 1), dtype=d.pick(np.int32, np.int64))])
+
+
+@spec("SequenceErase")
+def sequence_erase(d):
+    arrays, _ = items(d, d.int(2, 4), same=False)
+    return made(d, arrays, [position(d, len(arrays))])
+
+
+@spec("SequenceInsert")
+def sequence_insert(d):
+    arrays, rank = items(d, same=False)
+    more = d.array(d.shape(rank, rank, 3, zero=0), arrays[0].dtype)
+    n = len(arrays)
+    return made(d, arrays, [more, d.maybe(np.array(d.int(-n, n), dtype=np.int64))])
+
+
+@spec("ConcatFromSequence")
+def concat_from_sequence(d):
+    arrays, rank = items(d)
+    new = d.pick(None, 0, 1)
+    return made(d, arrays, [], {"axis": d.int(-rank - (new or 0), rank - 1 + (new or 0)), "new_axis": new})
+
+
+@spec("SplitToSequence")
+def split_to_sequence(d):
+    rank = d.int(1, 3)
+    shape = list(d.shape(rank, rank, 4, zero=0))
+    axis = d.axis(rank)
+    how = d.pick("none", "number", "list")
+    split = None
+    if how == "number":
+        split = np.array(d.int(1, shape[axis]), dtype=d.type("I"))
+    elif how == "list":
+        parts = [d.int(1, 3) for _ in range(d.int(1, 3))]
+        shape[axis] = sum(parts)
+        split = np.array(parts, dtype=d.type("I"))
+    return d.node([d.x(0, shape), split], {"axis": axis, "keepdims": d.pick(None, 0, 1)}, constants=(1,))
+
+
+@spec("SequenceMap")
+def sequence_map(d):
+    arrays = [d.array(d.shape(2, 2, 3, zero=0), F32) for _ in range(d.int(1, 3))]
+    info = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, [None, None])
+    two = d.chance(0.5)
+    nodes = [helper.make_node("Mul", ["a", "b"], ["o"])] if two else [helper.make_node("Transpose", ["a"], ["o"])]
+    body = helper.make_graph(nodes, "body", [info("a")] + ([helper.make_tensor_value_info("b", TensorProto.FLOAT, [])] if two else []), [info("o")])
+    return made(d, arrays, [d.array((), F32)] if two else [], {"body": body})
+
+
+@spec("Optional")
+def optional(d):
+    case = d.node([d.array(d.shape(0, 3), d.pick(F32, I64, BOOL))], shapes="fixed")
+    case.output_names = ["opt"]
+    case.after = [helper.make_node(d.pick("OptionalGetElement"), ["opt"], ["y0"])]
+    return case
+
+
+@spec("OptionalHasElement", "OptionalGetElement")
+def optional_element(d):
+    case = d.node([d.array(d.shape(0, 3), d.pick(F32, I64, BOOL))], shapes="fixed")
+    if d.v < 18 or d.chance(0.5):
+        case.before = [helper.make_node("Optional", case.names(), ["opt"])]
+        case.input_names = ["opt"]
+    return case
