@@ -47,8 +47,6 @@ typedef struct tn_lowerer {
 bool tn_lowering_size(tn_lowerer *l, tn_dim dim, tn_size *size);
 bool tn_lowering_const(tn_lowerer *l, int64_t value, tn_size *size);
 tn_dim tn_lowering_dim(const tn_lowerer *l, tn_size size);
-/* Emits the check that `a` equals `b`, or with `one` is 1; nothing where it is known to. */
-tn_status tn_lowering_check(tn_lowerer *l, tn_node node, tn_dim a, tn_dim b, bool one);
 /* A contiguous ARENA slot for a value's shape. UINT32_MAX: failed. */
 uint32_t tn_lowering_arena_slot(tn_lowerer *l, tn_value value);
 /* A place for `value` over a slot with the given layout (dims from the value's type). NULL strides: contiguous. */

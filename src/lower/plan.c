@@ -38,15 +38,6 @@ bool tn_lowering_const(tn_lowerer *l, int64_t value, tn_size *size) {
 
 tn_dim tn_lowering_dim(const tn_lowerer *l, tn_size size) { return l->plan->size.data[size]; }
 
-tn_status tn_lowering_check(tn_lowerer *l, tn_node node, tn_dim a, tn_dim b, bool one) {
-    tn_size_check c = {.one = one, .node = node};
-    if (tn_dim_equal(l->graph, a, b) || (one && tn_dim_equal(l->graph, a, tn_dim_const(l->graph, 1))))
-        return TN_OK;
-    if (!tn_lowering_size(l, a, &c.a) || !tn_lowering_size(l, b, &c.b) || !tn_vec_push(l->plan->heap, &l->plan->check, c))
-        return TN_ERR_MEMORY;
-    return tn_lowering_emit(l, TN_DO_CHECK, l->plan->check.len - 1, 0);
-}
-
 /* --- slots and places ------------------------------------------------------------------------------------------------------------ */
 
 uint32_t tn_lowering_arena_slot(tn_lowerer *l, tn_value value) {

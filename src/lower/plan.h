@@ -43,7 +43,6 @@ typedef enum tn_instruction_op {
     TN_DO_CHECK,  /* end the run if one of the `b` checks from check `a` on does not hold */
     TN_DO_BRANCH, /* go to instruction `b` if the bool at view `a` is false; a = UINT32_MAX: always */
     TN_DO_LOOP,   /* the end of a trip: go back to instruction `b` */
-    TN_DO_CHECK,  /* two sizes must agree: check `a` */
     TN_DO_END
 } tn_instruction_op;
 
@@ -60,13 +59,6 @@ typedef struct tn_host_call {
     uint32_t outputs, output_count; /* slots (OBJECT or ARENA): range in tn_plan.slot_list */
     uint32_t outer, outer_count;    /* enclosing values its regions read: (value id, place id) pairs in view_list */
 } tn_host_call;
-
-/* What only the sizes of a run decide and no expression without a value tells: `a` equals `b`, or, with `one`, is 1. */
-typedef struct tn_size_check {
-    tn_size a, b;
-    bool one;
-    tn_node node;
-} tn_size_check;
 
 /* Symbols read from the actual dims of an object: at the start of a BIND. */
 typedef struct tn_bind_read {

@@ -123,7 +123,6 @@ tn_status tn_plan_print(const tn_plan *p, tn_text *out) {
         case TN_DO_BIND: tn_text_printf(out, "  bind segment %u\n", in.a); break;
         case TN_DO_CHECK: print_checks(p, in.a, in.b, out); break;
         case TN_DO_BRANCH: tn_text_printf(out, "  branch to %u\n", in.b); break;
-        case TN_DO_CHECK: tn_text_printf(out, "  check %u\n", in.a); break;
         case TN_DO_LOOP: tn_text_printf(out, "  loop to %u\n", in.b); break;
         case TN_DO_END: tn_text_add(out, "  end\n"); break;
         }

@@ -104,22 +104,6 @@ static tn_value swish(tn_expand *x, tn_value v) {
     return tn_mul(g, v, tn_sigmoid(g, scaled));
 }
 
-<<<<<<< HEAD
-/* The Swish of the first input times the second. */
-static tn_status expand_swiglu(tn_expand *x) {
-    tn_graph *g = x->graph;
-    tn_value v = wide(x), b = tn_cast(g, tn_expand_input(x, 1), tn_wide(tn_expand_dtype(x, 0)));
-    int rank = tn_expand_rank(x, 0);
-    bool same = tn_expand_rank(x, 1) == rank && tn_expand_dtype(x, 1) == tn_expand_dtype(x, 0);
-    for (int i = 0; i < rank && same; i++)
-        same = !tn_dim_never_equal(g, tn_expand_dim(x, 0, i), tn_expand_dim(x, 1, i));
-    TN_RULE(x, same, "the inputs differ in shape or type");
-    tn_value gate = tn_mul(g, v, tn_sigmoid(g, tn_mul(g, v, attribute(x, v, "alpha"))));
-    return finish(x, tn_mul(g, gate, b));
-}
-
-/* x + bias below -lambd, x - bias above lambd, else 0; the numbers are cast to the input's dtype first. */
-=======
 static tn_status expand_swish(tn_expand *x) {
     return finish(x, swish(x, wide(x)));
 }
@@ -140,7 +124,6 @@ static tn_status expand_swiglu(tn_expand *x) {
 }
 
 /* x + bias below -lambd, x - bias above lambd, else 0; of an integer's bias the fraction is dropped. */
->>>>>>> ba67dc9 (Operators against two evaluators, nightly; compiled plans check sizes that only a run decides, limits reach nodes expanded late; Resize, GridSample, Shrink, TensorScatter, SwiGLU, casts to f8e8m0, unwanted results)
 static tn_status expand_shrink(tn_expand *x) {
     tn_graph *g = x->graph;
     tn_value v = wide(x), probe = v;

@@ -86,18 +86,9 @@ static tn_status add_axis(taps *t, tn_value at, tn_dim size, int64_t n) {
     tn_value weight = {0}, inside = {0};
     if (n == 1)
         at = tn_round(g, at);
-<<<<<<< HEAD
     if (t->padding == PAD_BORDER)
         at = clamp_outside(t, at, width);
     else if (t->padding == PAD_REFLECTION)
-=======
-    if (t->padding == PAD_BORDER) { /* what lies beyond the border is on it; between centre and edge of the last all neighbours count */
-        double edge = t->corners || n < 4 ? 0 : 0.5;
-        tn_value end = tn_sub(g, width, number(t, at, 1)), zeros = number(t, at, 0);
-        tn_value below = tn_less(g, at, number(t, at, -edge)), above = tn_greater(g, at, tn_add(g, end, number(t, at, edge)));
-        at = tn_select(g, below, zeros, tn_select(g, above, end, at));
-    } else if (t->padding == PAD_REFLECTION)
->>>>>>> ba67dc9 (Operators against two evaluators, nightly; compiled plans check sizes that only a run decides, limits reach nodes expanded late; Resize, GridSample, Shrink, TensorScatter, SwiGLU, casts to f8e8m0, unwanted results)
         at = reflect(t, at, width);
     else if (t->padding == PAD_ZEROS) /* far outside is outside: keeps the integers small */
         at = tn_min(g, tn_max(g, at, number(t, at, -8)), tn_add(g, width, number(t, at, 8)));
