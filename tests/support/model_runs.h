@@ -15,7 +15,7 @@ const char *shared_path(const char *name, char *text, size_t size);
 char **shared_models(const char *folder);
 void shared_free_names(char **names);
 
-#define RUN_MAX 64
+#define RUN_MAX 128
 /* What is fed to one run, owned. */
 typedef struct run_inputs {
     uint32_t count;
