@@ -25,8 +25,8 @@ static bool read_picture(const char *path, float pixels[SIDE * SIDE]) {
         return false;
     }
     int width, height, most, pixel = 0;
-    bool ok = fscanf(file, "P5 %d %d %d", &width, &height, &most) == 3 && width == SIDE && height == SIDE && most == 255 &&
-              fgetc(file) != EOF;
+    bool ok = fscanf(file, "P5 %d %d %d", &width, &height, &most) == 3 && width == SIDE && height == SIDE &&
+              most == 255 && fgetc(file) != EOF;
     for (int i = 0; i < SIDE * SIDE && ok; i++) {
         ok = (pixel = fgetc(file)) != EOF;
         pixels[i] = (float)pixel;
@@ -49,8 +49,8 @@ static void show(const float pixels[SIDE * SIDE]) {
 /* Runs once: scores for the ten digits. */
 static tn_status classify(tn_session *session, const tn_model *model, tn_tensor *picture, float scores[CLASSES]) {
     tn_tensor *y = NULL;
-    tn_status status = tn_session_run(session, 1, (const tn_binding[]){{tn_model_input_name(model, 0), picture, NULL}}, 1,
-                                      (const tn_output[]){{tn_model_output_name(model, 0), &y, NULL}});
+    tn_status status = tn_session_run(session, 1, (const tn_binding[]){{tn_model_input_name(model, 0), picture, NULL}},
+                                      1, (const tn_output[]){{tn_model_output_name(model, 0), &y, NULL}});
     if (status == TN_OK && tn_tensor_count(y) != CLASSES)
         status = TN_ERR_INPUT;
     for (int i = 0; i < CLASSES && status == TN_OK; i++)
@@ -90,10 +90,11 @@ int main(int argc, char **argv) {
             shown[best] = true;
             printf("%d. digit %d   score %.0f\n", place, best, (double)scores[best]);
         }
-        printf("load and compile %.2f ms, first run %.3f ms, then %.3f ms a run\n", 1e3 * (loaded - start), 1e3 * (first - loaded),
-               1e3 * (done - first) / RUNS);
-        printf("%llu kB of weights, %llu kB for a run, %llu kB at most in all\n", (unsigned long long)report.weight_bytes / 1000,
-               (unsigned long long)report.arena_bytes / 1000, (unsigned long long)tn_heap_peak(NULL) / 1000);
+        printf("load and compile %.2f ms, first run %.3f ms, then %.3f ms a run\n", 1e3 * (loaded - start),
+               1e3 * (first - loaded), 1e3 * (done - first) / RUNS);
+        printf("%llu kB of weights, %llu kB for a run, %llu kB at most in all\n",
+               (unsigned long long)report.weight_bytes / 1000, (unsigned long long)report.arena_bytes / 1000,
+               (unsigned long long)tn_heap_peak(NULL) / 1000);
     } else
         fprintf(stderr, "%s\n", *tn_error_message() ? tn_error_message() : "this model does not give ten scores");
     tn_tensor_destroy(picture);

@@ -22,8 +22,8 @@ static tn_status swish_eval(tn_custom_call *c) {
     return TN_OK;
 }
 
-static const tn_attribute_spec swish_attributes[] = {
-    {.name = "beta", .kind = TN_ATTRIBUTE_FLOAT, .float_default = 1}, {.name = NULL}};
+static const tn_attribute_spec swish_attributes[] = {{.name = "beta", .kind = TN_ATTRIBUTE_FLOAT, .float_default = 1},
+                                                     {.name = NULL}};
 
 static int run(tn_model *model, tn_backend backend, const char *title) {
     tn_session *session = tn_session_create(model, TN_OPTIONS(tn_session_options, .backend = backend));
@@ -44,9 +44,9 @@ static int run(tn_model *model, tn_backend backend, const char *title) {
 
 int main(void) {
     tn_op_set *ops = tn_op_set_create(NULL);
-    tn_op_set_add(ops, TN_OPTIONS(tn_custom_op, .domain = "com.example", .name = "Swish", .min_inputs = 1, .max_inputs = 1,
-                                  .attributes = swish_attributes, .inputs = "x", .doc = "x * sigmoid(beta * x)",
-                                  .infer = swish_infer, .eval = swish_eval));
+    tn_op_set_add(ops, TN_OPTIONS(tn_custom_op, .domain = "com.example", .name = "Swish", .min_inputs = 1,
+                                  .max_inputs = 1, .attributes = swish_attributes, .inputs = "x",
+                                  .doc = "x * sigmoid(beta * x)", .infer = swish_infer, .eval = swish_eval));
     tn_graph *g = tn_graph_create_using(NULL, ops);
     tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("batch", 3));
     tn_value y = tn_custom(g, "com.example.Swish", 1, &x, 1, (const tn_attribute[]){TN_SET_FLOAT("beta", 2)});

@@ -42,7 +42,9 @@ TN_END_DECLS
 
 /* Fills an options struct: its size first, so that it may grow at the end. TN_OPTIONS(tn_session_options, .threads = 2) */
 #ifdef __cplusplus
+/* clang-format off */
 #define TN_OPTIONS_INIT(T) T{sizeof(T)}
+/* clang-format on */
 #else
 #define TN_OPTIONS(T, ...) (&(const T){.size = sizeof(T), __VA_ARGS__})
 #endif

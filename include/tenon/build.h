@@ -22,11 +22,21 @@ typedef struct tn_shape {
 } tn_shape;
 #define TN_SCALAR ((tn_shape){0})
 #define TN_UNRANKED ((tn_shape){.rank = -1})
-static inline tn_shape_item tn_shape_named(const char *name) { tn_shape_item i; i.name = name; i.size = 0; return i; }
-static inline tn_shape_item tn_shape_sized(long long size) { tn_shape_item i; i.name = 0; i.size = size; return i; }
+static inline tn_shape_item tn_shape_named(const char *name) {
+    tn_shape_item i;
+    i.name = name;
+    i.size = 0;
+    return i;
+}
+static inline tn_shape_item tn_shape_sized(long long size) {
+    tn_shape_item i;
+    i.name = 0;
+    i.size = size;
+    return i;
+}
 #ifndef __cplusplus
 #define TN_SHAPE_ITEM(x) \
-    _Generic((x), char *: tn_shape_named, const char *: tn_shape_named, default: tn_shape_sized)(x)
+    _Generic((x), char * : tn_shape_named, const char * : tn_shape_named, default : tn_shape_sized)(x)
 #define TN_SHAPE_N(_1, _2, _3, _4, _5, _6, _7, _8, n, ...) n
 #define TN_SHAPE_1(a) TN_SHAPE_ITEM(a)
 #define TN_SHAPE_2(a, ...) TN_SHAPE_ITEM(a), TN_SHAPE_1(__VA_ARGS__)
@@ -48,14 +58,16 @@ static inline tn_shape_item tn_shape_sized(long long size) { tn_shape_item i; i.
 /* --- inputs, outputs, constants ---------------------------------------------------------------------------------------- */
 TN_API tn_value tn_input(tn_graph *graph, const char *name, tn_dtype dtype, tn_shape shape);
 TN_API tn_value tn_set_output(tn_graph *graph, const char *name, tn_value value); /* answers `value` */
-TN_API tn_value tn_constant(tn_graph *graph, tn_tensor *tensor);              /* retained; must not change any more */
-TN_API tn_value tn_variable(tn_graph *graph, const char *name, tn_tensor *tensor); /* a named constant that training may change */
-TN_API tn_value tn_scalar(tn_graph *graph, tn_dtype dtype, double value);     /* rank 0 */
+TN_API tn_value tn_constant(tn_graph *graph, tn_tensor *tensor); /* retained; must not change any more */
+/* A named constant that training may change. */
+TN_API tn_value tn_variable(tn_graph *graph, const char *name, tn_tensor *tensor);
+TN_API tn_value tn_scalar(tn_graph *graph, tn_dtype dtype, double value);                         /* rank 0 */
 TN_API tn_value tn_constant_i64(tn_graph *graph, int rank, int64_t count, const int64_t *values); /* rank 0 or 1 */
 /* A scalar of the dtype of `like`. */
 TN_API tn_value tn_scalar_like(tn_graph *graph, tn_value like, double value);
 
 /* --- elementwise -------------------------------------------------------------------------------------------------------- */
+/* clang-format off */
 #define TN_BUILD_UNARY(X) \
     X(neg) X(abs) X(sign) X(floor) X(ceil) X(round) X(trunc) X(sqrt) X(rsqrt) X(reciprocal) X(exp) X(expm1) X(log) X(log1p) \
     X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf) X(sigmoid) \
@@ -63,6 +75,7 @@ TN_API tn_value tn_scalar_like(tn_graph *graph, tn_value like, double value);
 #define TN_BUILD_BINARY(X) \
     X(add) X(sub) X(mul) X(div) X(mod) X(rem) X(pow) X(min) X(max) X(atan2) X(and) X(or) X(xor) X(shl) X(shr) \
     X(equal) X(not_equal) X(less) X(less_equal) X(greater) X(greater_equal)
+/* clang-format on */
 #define X(name) TN_API tn_value tn_##name(tn_graph *graph, tn_value x);
 TN_BUILD_UNARY(X)
 #undef X
@@ -75,13 +88,15 @@ TN_API tn_value tn_cast(tn_graph *graph, tn_value x, tn_dtype to); /* x itself w
 TN_API tn_value tn_bitcast(tn_graph *graph, tn_value x, tn_dtype to);
 
 /* --- movement; axes may be negative, counted from the end ------------------------------------------------------------------ */
-TN_API tn_value tn_reshape(tn_graph *graph, tn_value x, tn_shape shape);                     /* one item may be -1 */
+TN_API tn_value tn_reshape(tn_graph *graph, tn_value x, tn_shape shape); /* one item may be -1 */
 TN_API tn_value tn_reshape_dims(tn_graph *graph, tn_value x, int rank, const tn_dim *dims);
-TN_API tn_value tn_transpose(tn_graph *graph, tn_value x, const int *perm);                  /* rank entries; NULL: reversed */
-TN_API tn_value tn_broadcast(tn_graph *graph, tn_value x, int rank, const tn_dim *dims);     /* x itself when equal */
-TN_API tn_value tn_slice(tn_graph *graph, tn_value x, const tn_dim *start, const tn_dim *size, const int64_t *step); /* step NULL: 1 */
+TN_API tn_value tn_transpose(tn_graph *graph, tn_value x, const int *perm); /* rank entries; NULL: reversed */
+TN_API tn_value tn_broadcast(tn_graph *graph, tn_value x, int rank, const tn_dim *dims); /* x itself when equal */
+/* step NULL: 1. */
+TN_API tn_value tn_slice(tn_graph *graph, tn_value x, const tn_dim *start, const tn_dim *size, const int64_t *step);
 TN_API tn_value tn_slice_axis(tn_graph *graph, tn_value x, int axis, int64_t start, int64_t size);
-TN_API tn_value tn_pad(tn_graph *graph, tn_value x, tn_value value, const tn_dim *lo, const tn_dim *hi, const char *mode);
+TN_API tn_value tn_pad(tn_graph *graph, tn_value x, tn_value value, const tn_dim *lo, const tn_dim *hi,
+                       const char *mode);
 TN_API tn_value tn_concat(tn_graph *graph, int axis, uint32_t count, const tn_value *values);
 TN_API tn_value tn_gather(tn_graph *graph, tn_value x, tn_value indices, int axis);
 TN_API tn_value tn_expand_dims(tn_graph *graph, tn_value x, uint32_t count, const int *axes); /* axes of the result */
@@ -91,7 +106,8 @@ TN_API tn_value tn_shape_of(tn_graph *graph, tn_value x);
 TN_API tn_value tn_iota(tn_graph *graph, tn_dtype dtype, int rank, const tn_dim *dims, int axis);
 
 /* --- reductions and contractions --------------------------------------------------------------------------------------------- */
-#define TN_BUILD_REDUCE(X) X(reduce_sum) X(reduce_prod) X(reduce_max) X(reduce_min) X(reduce_and) X(reduce_or) X(reduce_mean)
+#define TN_BUILD_REDUCE(X) \
+    X(reduce_sum) X(reduce_prod) X(reduce_max) X(reduce_min) X(reduce_and) X(reduce_or) X(reduce_mean)
 #define X(name) TN_API tn_value tn_##name(tn_graph *graph, tn_value x, uint32_t count, const int *axes, bool keepdims);
 TN_BUILD_REDUCE(X)
 #undef X
@@ -101,13 +117,14 @@ TN_API tn_value tn_window(tn_graph *graph, const char *kind, tn_value x, const i
 /* x [N, C, spatial...], w [M, C/groups, kernel...]; lists have the spatial rank, NULL as above. */
 TN_API tn_value tn_conv(tn_graph *graph, tn_value x, tn_value w, const int64_t *stride, const int64_t *dilation,
                         const int64_t *lhs_dilation, const tn_dim *lo, const tn_dim *hi, int64_t groups);
-TN_API tn_value tn_dot(tn_graph *graph, tn_value a, tn_value b, uint32_t batch, const int64_t *a_batch, const int64_t *b_batch,
-                       uint32_t contract, const int64_t *a_contract, const int64_t *b_contract);
+TN_API tn_value tn_dot(tn_graph *graph, tn_value a, tn_value b, uint32_t batch, const int64_t *a_batch,
+                       const int64_t *b_batch, uint32_t contract, const int64_t *a_contract, const int64_t *b_contract);
 /* numpy's matmul: 1-D operands, broadcast batch dimensions. */
 TN_API tn_value tn_matmul(tn_graph *graph, tn_value a, tn_value b);
 
 /* --- elements at computed positions: negative indices count from the end, one out of range is an error of the run ------------ */
-TN_API tn_value tn_gather_elements(tn_graph *graph, tn_value x, tn_value indices, int axis); /* numpy's take_along_axis */
+/* numpy's take_along_axis. */
+TN_API tn_value tn_gather_elements(tn_graph *graph, tn_value x, tn_value indices, int axis);
 /* Slices named by the tuples along the last axis of `indices`, after `batch_dims` axes that x and indices share. */
 TN_API tn_value tn_gather_nd(tn_graph *graph, tn_value x, tn_value indices, int batch_dims);
 /* x with updates put in, in order. reduction: "none" (replace; NULL too), "add", "mul", "max", "min". */
@@ -120,7 +137,8 @@ TN_API tn_value tn_dynamic_update_slice(tn_graph *graph, tn_value x, tn_value up
 TN_API tn_value tn_reverse(tn_graph *graph, tn_value x, uint32_t count, const int *axes); /* a slice of step -1 */
 
 /* --- order along an axis: NaN is the largest, equal elements keep their order ---------------------------------------------------- */
-TN_API tn_value tn_argmax(tn_graph *graph, tn_value x, int axis, bool keepdims); /* i64; the first; NaN is the extreme */
+/* i64; the first; NaN is the extreme. */
+TN_API tn_value tn_argmax(tn_graph *graph, tn_value x, int axis, bool keepdims);
 TN_API tn_value tn_argmin(tn_graph *graph, tn_value x, int axis, bool keepdims);
 /* Running results; exclusive: of the elements before each; reverse: from the end. */
 #define TN_BUILD_CUMULATIVE(X) X(cumsum) X(cumprod) X(cummax) X(cummin)
@@ -132,14 +150,18 @@ TN_API tn_value tn_sort(tn_graph *graph, tn_value x, int axis, bool descending, 
 TN_API tn_value tn_top_k(tn_graph *graph, tn_value x, int64_t k, int axis, bool largest, tn_value *positions);
 
 /* --- as long as the data say ------------------------------------------------------------------------------------------------------ */
-TN_API tn_value tn_nonzero(tn_graph *graph, tn_value x); /* i64 [rank, n]: positions of the elements that are not zero */
-TN_API tn_value tn_compress(tn_graph *graph, tn_value x, tn_value condition, int axis); /* slices where a bool vector holds */
+/* i64 [rank, n]: positions of the elements that are not zero. */
+TN_API tn_value tn_nonzero(tn_graph *graph, tn_value x);
+/* Slices where a bool vector holds. */
+TN_API tn_value tn_compress(tn_graph *graph, tn_value x, tn_value condition, int axis);
 
 /* --- random numbers, made by counting: the same for the same seed and offset, on any machine and any number of threads ----------- */
 /* offset: an integer scalar that tells runs apart (a training step), or the null value. Nodes of one graph need different seeds. */
-#define TN_BUILD_RANDOM(X) X(random_bits) X(random_uniform) X(random_normal) /* integers; floats in [0, 1); mean 0, deviation 1 */
-#define X(name) \
-    TN_API tn_value tn_##name(tn_graph *graph, tn_dtype dtype, int rank, const tn_dim *dims, int64_t seed, tn_value offset);
+#define TN_BUILD_RANDOM(X) \
+    X(random_bits) X(random_uniform) X(random_normal) /* integers; floats in [0, 1); mean 0, deviation 1 */
+#define X(name)                                                                                            \
+    TN_API tn_value tn_##name(tn_graph *graph, tn_dtype dtype, int rank, const tn_dim *dims, int64_t seed, \
+                              tn_value offset);
 TN_BUILD_RANDOM(X)
 #undef X
 
@@ -156,10 +178,11 @@ TN_API tn_value tn_mish(tn_graph *graph, tn_value x);
    The others: x [N, C, ...], scale, bias, mean, variance [C]. */
 TN_API tn_value tn_layer_norm(tn_graph *graph, tn_value x, tn_value scale, tn_value bias, int axis, double epsilon);
 TN_API tn_value tn_rms_norm(tn_graph *graph, tn_value x, tn_value scale, int axis, double epsilon);
-TN_API tn_value tn_group_norm(tn_graph *graph, tn_value x, tn_value scale, tn_value bias, int64_t groups, double epsilon);
-TN_API tn_value tn_instance_norm(tn_graph *graph, tn_value x, tn_value scale, tn_value bias, double epsilon);
-TN_API tn_value tn_batch_norm(tn_graph *graph, tn_value x, tn_value scale, tn_value bias, tn_value mean, tn_value variance,
+TN_API tn_value tn_group_norm(tn_graph *graph, tn_value x, tn_value scale, tn_value bias, int64_t groups,
                               double epsilon);
+TN_API tn_value tn_instance_norm(tn_graph *graph, tn_value x, tn_value scale, tn_value bias, double epsilon);
+TN_API tn_value tn_batch_norm(tn_graph *graph, tn_value x, tn_value scale, tn_value bias, tn_value mean,
+                              tn_value variance, double epsilon);
 /* The loss of each row: -log softmax(logits)[label]. logits [..., C], labels integers [...]. */
 TN_API tn_value tn_cross_entropy(tn_graph *graph, tn_value logits, tn_value labels);
 
@@ -167,16 +190,16 @@ TN_API tn_value tn_cross_entropy(tn_graph *graph, tn_value logits, tn_value labe
 /* Builds a branch or body: reads `args`, fills `results`. Values of the enclosing region may be read. */
 typedef void tn_body(void *ctx, tn_graph *graph, const tn_value *args, tn_value *results);
 /* cond: bool scalar. Both branches give `count` results of equal dtypes and ranks. */
-TN_API tn_status tn_if(tn_graph *graph, tn_value cond, tn_body *then_body, tn_body *else_body, void *ctx, uint32_t count,
-                       tn_value *results);
+TN_API tn_status tn_if(tn_graph *graph, tn_value cond, tn_body *then_body, tn_body *else_body, void *ctx,
+                       uint32_t count, tn_value *results);
 /* Loops while `cond` (one bool scalar result) holds of the carried values. `carried` types, if not NULL, declare the types of the
    loop values (to allow dimensions that change: give such a dimension as a fresh symbol); otherwise the types on entry: a body
    that returns another shape is refused here, with the value's name, its shape on entry and after one trip. */
-TN_API tn_status tn_while(tn_graph *graph, uint32_t count, const tn_value *init, const tn_type *carried, tn_body *cond, tn_body *body,
-                          void *ctx, uint32_t stacked, tn_value *results);
+TN_API tn_status tn_while(tn_graph *graph, uint32_t count, const tn_value *init, const tn_type *carried, tn_body *cond,
+                          tn_body *body, void *ctx, uint32_t stacked, tn_value *results);
 /* body(carried..., slices...) -> (carried..., ys...). results: carried finals, then `stacked` ys. */
-TN_API tn_status tn_scan(tn_graph *graph, uint32_t count, const tn_value *init, uint32_t scanned, const tn_value *xs, tn_body *body,
-                         void *ctx, uint32_t stacked, tn_value *results);
+TN_API tn_status tn_scan(tn_graph *graph, uint32_t count, const tn_value *init, uint32_t scanned, const tn_value *xs,
+                         tn_body *body, void *ctx, uint32_t stacked, tn_value *results);
 TN_API tn_value tn_print(tn_graph *graph, tn_value x, const char *label); /* answers x, to be used onwards */
 TN_API void tn_assert(tn_graph *graph, tn_value cond, const char *message);
 

@@ -89,8 +89,8 @@ typedef struct tn_custom_op {
     const char *domain; /* "com.example"; letters, digits, '_', '-', '.'. "ai.onnx" is the standard's own */
     const char *name;   /* "Swish"; letters, digits, '_' */
     int since, until;   /* versions of the domain's operator set that it covers; 0: from the first, to the newest */
-    int min_inputs, max_inputs;   /* max -1: any number */
-    int min_outputs, max_outputs; /* both 0: one output */
+    int min_inputs, max_inputs;          /* max -1: any number */
+    int min_outputs, max_outputs;        /* both 0: one output */
     const tn_attribute_spec *attributes; /* ended by a NULL name; NULL: none */
     const char *inputs;                  /* names for messages, "x, scale"; may be NULL */
     const char *doc;                     /* one line; may be NULL */
@@ -126,8 +126,9 @@ TN_API tn_graph *tn_graph_parse_using(tn_heap *heap, tn_op_set *ops, const char 
 /* A node of the newest version of "domain.Name" (or of an older one, by "domain.Name.SINCE"), with one output or with several. */
 TN_API tn_value tn_custom(tn_graph *graph, const char *op, uint32_t inputs, const tn_value *input, uint32_t attributes,
                           const tn_attribute *attribute);
-TN_API tn_status tn_custom_outputs(tn_graph *graph, const char *op, uint32_t inputs, const tn_value *input, uint32_t attributes,
-                                   const tn_attribute *attribute, uint32_t outputs, tn_value *output);
+TN_API tn_status tn_custom_outputs(tn_graph *graph, const char *op, uint32_t inputs, const tn_value *input,
+                                   uint32_t attributes, const tn_attribute *attribute, uint32_t outputs,
+                                   tn_value *output);
 
 /* --- in both callbacks -------------------------------------------------------------------------------------------------------- */
 
@@ -161,22 +162,26 @@ TN_API tn_status tn_custom_unsupported(tn_custom_call *call, const char *format,
 /* The graph, for arithmetic on dimensions (tn_dim_add and so on). NULL in eval. */
 TN_API tn_graph *tn_custom_graph(const tn_custom_call *call);
 TN_API tn_type tn_custom_input_type(const tn_custom_call *call, uint32_t index); /* id 0: not known */
-TN_API tn_dim tn_custom_input_dim(const tn_custom_call *call, uint32_t index, int axis); /* negative: from the end; null: no such */
+/* Negative: from the end; null: no such. */
+TN_API tn_dim tn_custom_input_dim(const tn_custom_call *call, uint32_t index, int axis);
 /* The elements of a small integer input as far as they are known: their number, or -1 (not known, or more than `max`). */
 TN_API int tn_custom_known(const tn_custom_call *call, uint32_t index, tn_dim *dims, int max);
 /* A size that only data decides. */
 TN_API tn_dim tn_custom_fresh_dim(tn_custom_call *call, uint32_t output, int axis, int64_t low, int64_t high);
 /* States the type of an output: a tensor, the type of an input, any type. An output left out is of unknown type. */
-TN_API tn_status tn_custom_set_tensor(tn_custom_call *call, uint32_t output, tn_dtype dtype, int rank, const tn_dim *dims);
+TN_API tn_status tn_custom_set_tensor(tn_custom_call *call, uint32_t output, tn_dtype dtype, int rank,
+                                      const tn_dim *dims);
 TN_API tn_status tn_custom_set_like(tn_custom_call *call, uint32_t output, uint32_t input);
 TN_API tn_status tn_custom_set_type(tn_custom_call *call, uint32_t output, tn_type type);
 
 /* --- in eval ----------------------------------------------------------------------------------------------------------------------- */
 
-TN_API tn_object *tn_custom_object(const tn_custom_call *call, uint32_t index); /* any kind of input; borrowed; NULL: absent */
+/* Any kind of input; borrowed; NULL: absent. */
+TN_API tn_object *tn_custom_object(const tn_custom_call *call, uint32_t index);
 /* The tensor of an output, contiguous, of this dtype and shape, its contents not set: write them. NULL with the error set:
    answer tn_error_status(). It must be what infer said. */
-TN_API tn_tensor *tn_custom_output(tn_custom_call *call, uint32_t output, tn_dtype dtype, int rank, const int64_t *dims);
+TN_API tn_tensor *tn_custom_output(tn_custom_call *call, uint32_t output, tn_dtype dtype, int rank,
+                                   const int64_t *dims);
 /* Hands over an output of any kind instead (the reference is taken over in any case; NULL: an error already set). */
 TN_API tn_status tn_custom_set_output(tn_custom_call *call, uint32_t output, tn_object *object);
 /* Zeroed memory until eval ends, counted with the run's. NULL with the error set. */
@@ -195,10 +200,10 @@ TN_API tn_heap *tn_custom_heap(const tn_custom_call *call);
 #else
 #define TN_PLUGIN_EXTERN extern
 #endif
-#define TN_PLUGIN(set)                                                                           \
-    TN_PLUGIN_EXTERN TN_API const uint32_t tn_plugin_abi;                                        \
-    const uint32_t tn_plugin_abi = TN_PLUGIN_ABI;                                                \
-    TN_PLUGIN_EXTERN TN_API tn_status tn_plugin_register(tn_op_set *set);                        \
+#define TN_PLUGIN(set)                                                    \
+    TN_PLUGIN_EXTERN TN_API const uint32_t tn_plugin_abi;                 \
+    const uint32_t tn_plugin_abi = TN_PLUGIN_ABI;                         \
+    TN_PLUGIN_EXTERN TN_API tn_status tn_plugin_register(tn_op_set *set); \
     tn_status tn_plugin_register(tn_op_set *set)
 
 TN_END_DECLS

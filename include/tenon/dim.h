@@ -16,14 +16,14 @@ typedef struct tn_dim {
 typedef enum tn_dim_kind {
     TN_DIM_CONST,
     TN_DIM_SYMBOL,
-    TN_DIM_ADD,       /* sum of terms, canonical */
-    TN_DIM_MUL,       /* product of factors, canonical */
-    TN_DIM_FLOORDIV,  /* rounded towards minus infinity; a zero divisor has no value */
+    TN_DIM_ADD,      /* sum of terms, canonical */
+    TN_DIM_MUL,      /* product of factors, canonical */
+    TN_DIM_FLOORDIV, /* rounded towards minus infinity; a zero divisor has no value */
     TN_DIM_CEILDIV,
-    TN_DIM_MOD,       /* a - b * floordiv(a, b) */
+    TN_DIM_MOD, /* a - b * floordiv(a, b) */
     TN_DIM_MIN,
     TN_DIM_MAX,
-    TN_DIM_BROADCAST  /* numpy's rule at run time: a where b is 1, b where a is 1, a where equal; else no value */
+    TN_DIM_BROADCAST /* numpy's rule at run time: a where b is 1, b where a is 1, a where equal; else no value */
 } tn_dim_kind;
 
 /* Builders; operands of other graphs, or null, give null with the graph's sticky error set. Results that overflow int64 are null too. */

@@ -13,10 +13,18 @@
 
 TN_BEGIN_DECLS
 
-typedef struct tn_value { uint32_t id; } tn_value;
-typedef struct tn_node { uint32_t id; } tn_node;
-typedef struct tn_region { uint32_t id; } tn_region;
-typedef struct tn_type { uint32_t id; } tn_type; /* interned; equal ids are equal types; id 0: unknown */
+typedef struct tn_value {
+    uint32_t id;
+} tn_value;
+typedef struct tn_node {
+    uint32_t id;
+} tn_node;
+typedef struct tn_region {
+    uint32_t id;
+} tn_region;
+typedef struct tn_type {
+    uint32_t id;
+} tn_type; /* interned; equal ids are equal types; id 0: unknown */
 
 /* What a node is for; passes keep it. */
 typedef enum tn_role {
@@ -59,8 +67,8 @@ TN_API tn_type tn_type_sequence(tn_graph *graph, tn_type element);
 TN_API tn_type tn_type_optional(tn_graph *graph, tn_type element);
 TN_API tn_type tn_type_map(tn_graph *graph, tn_dtype key, tn_type value);
 TN_API tn_kind tn_type_kind(const tn_graph *graph, tn_type type);
-TN_API tn_dtype tn_type_dtype(const tn_graph *graph, tn_type type); /* of a tensor; a map: its key */
-TN_API int tn_type_rank(const tn_graph *graph, tn_type type);       /* -1: unranked or not a tensor */
+TN_API tn_dtype tn_type_dtype(const tn_graph *graph, tn_type type);     /* of a tensor; a map: its key */
+TN_API int tn_type_rank(const tn_graph *graph, tn_type type);           /* -1: unranked or not a tensor */
 TN_API const tn_dim *tn_type_dims(const tn_graph *graph, tn_type type); /* valid until the graph changes */
 TN_API tn_type tn_type_element(const tn_graph *graph, tn_type type);
 
@@ -106,10 +114,10 @@ TN_API const char *tn_node_origin(const tn_graph *graph, tn_node node, uint32_t 
 TN_API bool tn_value_is_alive(const tn_graph *graph, tn_value value);
 TN_API tn_type tn_value_type(const tn_graph *graph, tn_value value);
 TN_API tn_dtype tn_value_dtype(const tn_graph *graph, tn_value value);
-TN_API int tn_value_rank(const tn_graph *graph, tn_value value); /* -1: unranked or not a tensor */
+TN_API int tn_value_rank(const tn_graph *graph, tn_value value);             /* -1: unranked or not a tensor */
 TN_API tn_dim tn_value_dim(const tn_graph *graph, tn_value value, int axis); /* negative: from the end */
-TN_API const char *tn_value_name(const tn_graph *graph, tn_value value); /* label; may be "" */
-TN_API tn_node tn_value_producer(const tn_graph *graph, tn_value value); /* null for region arguments */
+TN_API const char *tn_value_name(const tn_graph *graph, tn_value value);     /* label; may be "" */
+TN_API tn_node tn_value_producer(const tn_graph *graph, tn_value value);     /* null for region arguments */
 TN_API uint32_t tn_value_use_count(const tn_graph *graph, tn_value value);
 /* "%5 'conv1' f32[N, 64, 56, 56]" for messages. Returns text. */
 TN_API const char *tn_value_describe(const tn_graph *graph, tn_value value, char *text, size_t size);

@@ -17,13 +17,13 @@ typedef const void *tn_external_data(void *user, const char *name, size_t *size)
 typedef void tn_log_callback(void *user, const char *text);
 
 typedef struct tn_model_options {
-    size_t size;         /* set by TN_OPTIONS */
-    tn_heap *heap;       /* NULL: the default heap */
-    uint64_t max_bytes;  /* admission: the model's constants and file may not exceed it; 0: no limit */
-    uint64_t max_ops;    /* admission: number of nodes; 0: no limit */
+    size_t size;                /* set by TN_OPTIONS */
+    tn_heap *heap;              /* NULL: the default heap */
+    uint64_t max_bytes;         /* admission: the model's constants and file may not exceed it; 0: no limit */
+    uint64_t max_ops;           /* admission: number of nodes; 0: no limit */
     tn_external_data *external; /* tn_model_load_memory only */
     void *external_user;
-    tn_log_callback *log;         /* NULL: messages are dropped */
+    tn_log_callback *log; /* NULL: messages are dropped */
     void *log_user;
     struct tn_op_set *ops; /* operators of your own (custom.h); must outlive the model. A graph has its own: not for
                               tn_model_from_graph */

@@ -7,18 +7,21 @@
 /* (x, count, axes) as tn_reduce_* get them from TN_ALL_AXES: keepdims is false. More arguments are as they are. */
 #define TN_KEEPDIMS_FALSE(...) __VA_ARGS__, false
 #define TN_KEEPDIMS_GIVEN(...) __VA_ARGS__
-#define TN_KEEPDIMS_PICK(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _14, _15, _16, _17, _18, \
-    _19, _20, _21, _22, _23, _24, _25, _26, _27, _28, _29, _30, _31, _32, _33, _34, _35, _36, _37, _38, _39, \
-    _40, form, ...) form
-#define TN_KEEPDIMS(...) TN_KEEPDIMS_PICK(__VA_ARGS__, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, \
-    TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, \
-    TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, \
-    TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, \
-    TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, \
-    TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, \
-    TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, \
-    TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, \
-    TN_KEEPDIMS_FALSE, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, 0)(__VA_ARGS__)
+#define TN_KEEPDIMS_PICK(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _14, _15, _16, _17, _18, _19, _20, \
+                         _21, _22, _23, _24, _25, _26, _27, _28, _29, _30, _31, _32, _33, _34, _35, _36, _37, _38,  \
+                         _39, _40, form, ...)                                                                       \
+    form
+#define TN_KEEPDIMS(...)                                                                                            \
+    TN_KEEPDIMS_PICK(__VA_ARGS__, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN,       \
+                     TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, \
+                     TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, \
+                     TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, \
+                     TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, \
+                     TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, \
+                     TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, \
+                     TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_GIVEN, TN_KEEPDIMS_FALSE, TN_KEEPDIMS_GIVEN, \
+                     TN_KEEPDIMS_GIVEN, 0)                                                                          \
+    (__VA_ARGS__)
 
 #define tn_neg(g, x) (tn_neg)(TN_HERE(g), (x))
 #define tn_abs(g, x) (tn_abs)(TN_HERE(g), (x))

@@ -22,16 +22,18 @@ typedef struct tn_session_options {
     size_t size; /* set by TN_OPTIONS */
     tn_backend backend;
     tn_level level;
-    int threads;          /* 0: the CPUs this process may use */
-    const char *isa;      /* "generic", "avx2", ...: the highest level used; NULL: the CPU's. Above the CPU's: TN_ERR_USAGE */
-    const char *disable;  /* passes left out, by name, separated by commas; NULL: none */
-    const char *passes;   /* instead of the level's list; NULL: the level's */
-    const char *dump;     /* folder for the graph after each pass that changed it, and the plan; NULL: none */
-    bool verify;          /* run the verifier after every pass */
-    bool check_shapes;    /* reference: compare every value's actual shape with the inferred one */
+    int threads; /* 0: the CPUs this process may use */
+    const char
+        *isa; /* "generic", "avx2", ...: the highest level used; NULL: the CPU's. Above the CPU's: TN_ERR_USAGE */
+    const char *disable;     /* passes left out, by name, separated by commas; NULL: none */
+    const char *passes;      /* instead of the level's list; NULL: the level's */
+    const char *dump;        /* folder for the graph after each pass that changed it, and the plan; NULL: none */
+    bool verify;             /* run the verifier after every pass */
+    bool check_shapes;       /* reference: compare every value's actual shape with the inferred one */
     const char *const *dims; /* "NAME=N" strings, NULL-ended: symbols fixed to sizes; NULL: none */
-    uint64_t max_bytes;   /* refuse runs that would allocate more; 0: no limit */
-    void (*tap)(void *user, const char *name, const tn_object *object); /* reference: every value computed that has a name */
+    uint64_t max_bytes;      /* refuse runs that would allocate more; 0: no limit */
+    void (*tap)(void *user, const char *name,
+                const tn_object *object); /* reference: every value computed that has a name */
     void *tap_user;
 } tn_session_options;
 
@@ -53,7 +55,6 @@ typedef struct tn_output {
     tn_tensor **tensor;
     tn_object **object;
 } tn_output;
-
 
 /* Runs. An input left out that has no default is TN_ERR_INPUT, listing name, dtype and shape of all inputs. After a failure,
    outputs are NULL (those created) or unspecified (those given). `inputs` may be 0; outputs are all or some of the model's. */

@@ -25,7 +25,8 @@ TN_API tn_tensor *tn_tensor_create_in(tn_heap *heap, tn_dtype dtype, int rank, c
 /* A tensor over memory of the caller's, contiguous (or with `strides` in elements; not for sub-byte types). Borrowed: it
    must outlive the tensor and everything made from it. `data` may be unaligned. */
 TN_API tn_tensor *tn_tensor_wrap(tn_dtype dtype, int rank, const int64_t *dims, void *data);
-TN_API tn_tensor *tn_tensor_wrap_strided(tn_dtype dtype, int rank, const int64_t *dims, const int64_t *strides, void *data);
+TN_API tn_tensor *tn_tensor_wrap_strided(tn_dtype dtype, int rank, const int64_t *dims, const int64_t *strides,
+                                         void *data);
 /* A 1-D i64 / scalar tensor with a copy of the values: short forms for tests and small inputs. */
 TN_API tn_tensor *tn_tensor_from_i64(int64_t count, const int64_t *values);
 TN_API tn_tensor *tn_tensor_from_f32(int rank, const int64_t *dims, const float *values);
@@ -38,9 +39,9 @@ TN_API tn_dtype tn_tensor_dtype(const tn_tensor *tensor);
 TN_API int tn_tensor_rank(const tn_tensor *tensor);
 TN_API const int64_t *tn_tensor_dims(const tn_tensor *tensor);
 TN_API const int64_t *tn_tensor_strides(const tn_tensor *tensor);
-TN_API int64_t tn_tensor_count(const tn_tensor *tensor);     /* number of elements */
-TN_API void *tn_tensor_data(const tn_tensor *tensor);        /* first element (index 0,...,0) */
-TN_API size_t tn_tensor_bytes(const tn_tensor *tensor);      /* of the elements, packed: what a contiguous copy takes */
+TN_API int64_t tn_tensor_count(const tn_tensor *tensor); /* number of elements */
+TN_API void *tn_tensor_data(const tn_tensor *tensor);    /* first element (index 0,...,0) */
+TN_API size_t tn_tensor_bytes(const tn_tensor *tensor);  /* of the elements, packed: what a contiguous copy takes */
 TN_API bool tn_tensor_is_contiguous(const tn_tensor *tensor);
 
 /* Bytes from the lowest to the highest byte that a strided view touches (strides NULL: contiguous), overflow-checked:
@@ -61,8 +62,8 @@ TN_API tn_tensor *tn_tensor_copy(const tn_tensor *tensor);
 TN_API tn_kind tn_object_kind(const tn_object *object);
 TN_API tn_object *tn_object_retain(tn_object *object);
 TN_API void tn_object_destroy(tn_object *object);
-TN_API tn_object *tn_tensor_object(tn_tensor *tensor);  /* the same object, no new reference */
-TN_API tn_tensor *tn_object_tensor(tn_object *object);  /* NULL when it is not a tensor; no new reference */
+TN_API tn_object *tn_tensor_object(tn_tensor *tensor); /* the same object, no new reference */
+TN_API tn_tensor *tn_object_tensor(tn_object *object); /* NULL when it is not a tensor; no new reference */
 /* A sequence of objects (each retained). An optional that holds `object` or nothing (NULL). A map from keys (1-D tensor,
    integers or strings) to values: a tensor of as many rows, or a sequence. */
 TN_API tn_object *tn_sequence_create(tn_heap *heap, size_t count, tn_object *const *items);

@@ -62,7 +62,8 @@ static void put_block(const tn_graph *g, const tn_block_run *run, const used_lis
 
 static void put_json(const tn_graph *g, const tn_block_run *run, const used_list *list, tn_text *out) {
     const char *op = short_name(tn_node_op_name(g, run->first)), *name = tn_node_name(g, run->first);
-    tn_text_printf(out, "{\"count\": %" PRIu32 ", \"nodes\": %" PRIu32 ", \"first\": {\"operator\": ", run->count, run->nodes);
+    tn_text_printf(out, "{\"count\": %" PRIu32 ", \"nodes\": %" PRIu32 ", \"first\": {\"operator\": ", run->count,
+                   run->nodes);
     tn_text_json(out, op, strlen(op));
     tn_text_add(out, ", \"name\": ");
     tn_text_json(out, name, strlen(name));

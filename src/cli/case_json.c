@@ -21,7 +21,8 @@ static tn_status list(const tn_json *json, const char *key, tn_json_kind kind, c
         good = i->kind == kind;
     *out = item;
     return good ? TN_OK
-                : tn_fail(TN_ERR_INPUT, "\"%s\" must be a list of %s", key, kind == TN_JSON_STRING ? "strings" : "numbers");
+                : tn_fail(TN_ERR_INPUT, "\"%s\" must be a list of %s", key,
+                          kind == TN_JSON_STRING ? "strings" : "numbers");
 }
 
 static tn_status read_fields(const tn_json *json, tn_case *c) {

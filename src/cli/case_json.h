@@ -9,7 +9,7 @@ typedef struct tn_case {
     bool present; /* there is a case.json */
     bool expect_error;
     double rtol, atol;
-    double max_ms, max_rss_mb; /* 0: no limit */
+    double max_ms, max_rss_mb;                  /* 0: no limit */
     const tn_json *shape_only, *error_mentions; /* arrays, or NULL */
 } tn_case;
 

@@ -91,8 +91,9 @@ void tn_cli_name(tn_text *out, const char *name) {
         uint32_t code = 0;
         size_t n = tn_utf8_next(name + i, length - i, &code);
         /* control characters, blanks, and what turns the direction of text around */
-        plain = n > 0 && code > 0x20 && code != 0x7f && !(code >= 0x80 && code < 0xa0) && !(code >= 0x200b && code <= 0x200f) &&
-                !(code >= 0x2028 && code <= 0x202e) && !(code >= 0x2066 && code <= 0x2069) && code != '"';
+        plain = n > 0 && code > 0x20 && code != 0x7f && !(code >= 0x80 && code < 0xa0) &&
+                !(code >= 0x200b && code <= 0x200f) && !(code >= 0x2028 && code <= 0x202e) &&
+                !(code >= 0x2066 && code <= 0x2069) && code != '"';
         i += n;
     }
     if (plain)
@@ -164,18 +165,19 @@ tn_status tn_cli_plugins_load(tn_cli_options *options) {
 }
 
 tn_model *tn_cli_load(const tn_cli_options *options, const char *path) {
-    return tn_model_load(path, TN_OPTIONS(tn_model_options, .max_bytes = options->max_bytes, .max_ops = options->max_ops,
-                                          .ops = options->op_set,
-                                          .log = on_log, .log_user = (void *)(uintptr_t)options));
+    return tn_model_load(path,
+                         TN_OPTIONS(tn_model_options, .max_bytes = options->max_bytes, .max_ops = options->max_ops,
+                                    .ops = options->op_set, .log = on_log, .log_user = (void *)(uintptr_t)options));
 }
 
 tn_session *tn_cli_session(const tn_cli_options *options, tn_model *model, int threads) {
-    tn_backend backend = !options->backend                       ? TN_BACKEND_DEFAULT
+    tn_backend backend = !options->backend                      ? TN_BACKEND_DEFAULT
                          : strcmp(options->backend, "ref") == 0 ? TN_BACKEND_REFERENCE
-                                                                 : TN_BACKEND_CPU;
+                                                                : TN_BACKEND_CPU;
     tn_level level = options->level ? (tn_level)(TN_LEVEL_0 + (options->level[0] - '0')) : TN_LEVEL_DEFAULT;
-    return tn_session_create(model, TN_OPTIONS(tn_session_options, .backend = backend, .level = level,
-                                               .threads = options->threads ? (int)options->threads : threads,
-                                               .isa = options->isa, .disable = options->disable, .passes = options->passes,
-                                               .dump = options->dump, .dims = options->dims.data));
+    return tn_session_create(model,
+                             TN_OPTIONS(tn_session_options, .backend = backend, .level = level,
+                                        .threads = options->threads ? (int)options->threads : threads,
+                                        .isa = options->isa, .disable = options->disable, .passes = options->passes,
+                                        .dump = options->dump, .dims = options->dims.data));
 }

@@ -52,7 +52,8 @@ static tn_status add_warnings(inspection *f, const tn_graph *graph) {
 
 static tn_status list_unsupported(inspection *f) {
     tn_graph *copy = tn_graph_clone(f->graph, NULL, NULL);
-    tn_status status = copy ? tn_onnx_list_unsupported(copy, &f->unsupported, &f->unsupported_count) : tn_error_status();
+    tn_status status =
+        copy ? tn_onnx_list_unsupported(copy, &f->unsupported, &f->unsupported_count) : tn_error_status();
     tn_graph_destroy(copy);
     return status;
 }
@@ -112,7 +113,8 @@ static void put_findings(const inspection *f, tn_text *out) {
             break;
         }
         bool error = strcmp(x->severity, "error") == 0;
-        tn_text_printf(out, "%s%s%s: ", color ? error ? "\033[1;31m" : "\033[1;33m" : "", x->severity, color ? "\033[0m" : "");
+        tn_text_printf(out, "%s%s%s: ", color ? error ? "\033[1;31m" : "\033[1;33m" : "", x->severity,
+                       color ? "\033[0m" : "");
         tn_text_bytes(out, x->text, x->length);
         tn_text_add(out, "\n");
     }
@@ -263,7 +265,8 @@ static void put_json_values(const inspection *f, tn_text *out) {
             tn_type type = outputs ? output_type(f, i, &g) : tn_model_input_type(f->model, i);
             put_json_type(g, type, out);
             if (!outputs)
-                tn_text_printf(out, ", \"has_default\": %s", tn_model_input_has_default(f->model, i) ? "true" : "false");
+                tn_text_printf(out, ", \"has_default\": %s",
+                               tn_model_input_has_default(f->model, i) ? "true" : "false");
             tn_text_add(out, "}");
         }
         tn_text_add(out, "]");
@@ -299,8 +302,8 @@ static void put_json_graph(const inspection *f, tn_text *out) {
     tn_text_printf(out,
                    ",\n \"parameters\": {\"tensors\": %" PRIu64 ", \"elements\": %" PRIu64 ", \"bytes\": %" PRIu64
                    "},\n \"nodes\": %" PRIu64 ", \"functions\": %" PRIu32 ",\n \"operators\": [",
-                   f->contents.parameters, f->contents.parameter_elements, f->contents.parameter_bytes, f->contents.nodes,
-                   g->function.len);
+                   f->contents.parameters, f->contents.parameter_elements, f->contents.parameter_bytes,
+                   f->contents.nodes, g->function.len);
     for (uint32_t i = 0; i < f->contents.ops.len; i++) {
         const tn_used_op *op = &f->contents.ops.data[i];
         tn_text_add(out, i ? ",\n  {\"domain\": " : "\n  {\"domain\": ");
@@ -359,8 +362,8 @@ static tn_status write_ops(const inspection *f) {
         tn_text_printf(&lines, ";%s;%s\n", op->version, op->name);
     }
     tn_cli_interrupt_hold();
-    tn_status status = lines.failed ? TN_ERR_MEMORY
-                                    : tn_file_write(f->options->ops, lines.data ? lines.data : "", lines.len);
+    tn_status status =
+        lines.failed ? TN_ERR_MEMORY : tn_file_write(f->options->ops, lines.data ? lines.data : "", lines.len);
     tn_cli_interrupt_release();
     tn_text_free(&lines);
     return status;

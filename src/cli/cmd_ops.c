@@ -13,10 +13,20 @@ static const struct {
     uint32_t bit;
     const char *name;
 } trait_names[] = {
-    {TN_ELEMENTWISE, "elementwise"}, {TN_COMMUTATIVE, "commutative"}, {TN_ASSOCIATIVE, "associative"}, {TN_IDEMPOTENT, "idempotent"},
-    {TN_VIEW, "view"},               {TN_EXACT, "exact"},             {TN_EFFECT, "effect"},           {TN_RANDOM, "random"},
-    {TN_CONTROL, "control"},         {TN_CALL, "call"},               {TN_CONSTANT, "constant"},       {TN_REDUCTION, "reduction"},
-    {TN_CONTRACTION, "contraction"}, {TN_HOST, "host"},
+    {TN_ELEMENTWISE, "elementwise"},
+    {TN_COMMUTATIVE, "commutative"},
+    {TN_ASSOCIATIVE, "associative"},
+    {TN_IDEMPOTENT, "idempotent"},
+    {TN_VIEW, "view"},
+    {TN_EXACT, "exact"},
+    {TN_EFFECT, "effect"},
+    {TN_RANDOM, "random"},
+    {TN_CONTROL, "control"},
+    {TN_CALL, "call"},
+    {TN_CONSTANT, "constant"},
+    {TN_REDUCTION, "reduction"},
+    {TN_CONTRACTION, "contraction"},
+    {TN_HOST, "host"},
 };
 
 /* Element types that are named together. */
@@ -25,7 +35,8 @@ static const struct {
     uint32_t dtypes;
 } groups[] = {
     {"float", 1u << TN_F16 | 1u << TN_BF16 | 1u << TN_F32 | 1u << TN_F64},
-    {"int", 1u << TN_I8 | 1u << TN_I16 | 1u << TN_I32 | 1u << TN_I64 | 1u << TN_U8 | 1u << TN_U16 | 1u << TN_U32 | 1u << TN_U64},
+    {"int", 1u << TN_I8 | 1u << TN_I16 | 1u << TN_I32 | 1u << TN_I64 | 1u << TN_U8 | 1u << TN_U16 | 1u << TN_U32 |
+                1u << TN_U64},
     {"bool", 1u << TN_BOOL},
     {"string", 1u << TN_STRING},
     {"complex", 1u << TN_C64 | 1u << TN_C128},
@@ -107,7 +118,9 @@ static tn_status collect(listing *l) {
             if (!tn_onnx_listed(row))
                 continue;
             TN_TRY(add_range(l, row->domain, row->name, row->since, row->until,
-                             row->expand ? "primitives" : row->host ? "host" : "no"));
+                             row->expand ? "primitives"
+                             : row->host ? "host"
+                                         : "no"));
         }
     join_ranges(l);
     for (uint32_t i = 0; i < l->options->args.len; i++) {
@@ -214,8 +227,10 @@ static void put_domain_heading(const listing *l, uint32_t i, bool markdown, tn_t
     uint32_t names = 0;
     for (uint32_t k = i; k < l->ranges.len && strcmp(l->ranges.data[k].domain, domain) == 0; k = same_operator(l, k))
         names++;
-    tn_text_printf(out, markdown ? "\n## ONNX operators of %s\n\n%" PRIu32 " operators, operator sets 1 to %d\n\n| operator | versions |\n|---|---|\n"
-                                 : "\nONNX operators of %s (%" PRIu32 ", operator sets 1 to %d):\n",
+    tn_text_printf(out,
+                   markdown ? "\n## ONNX operators of %s\n\n%" PRIu32
+                              " operators, operator sets 1 to %d\n\n| operator | versions |\n|---|---|\n"
+                            : "\nONNX operators of %s (%" PRIu32 ", operator sets 1 to %d):\n",
                    domain, names, newest);
 }
 
@@ -237,7 +252,8 @@ static void put_custom(const listing *l, bool markdown, tn_text *out) {
         if (!asked(l, row->name))
             continue;
         if (!shown++)
-            tn_text_add(out, markdown ? "\n## Operators of plugins\n\n| operator | versions | |\n|---|---|---|\n" : "\nOperators of plugins:\n");
+            tn_text_add(out, markdown ? "\n## Operators of plugins\n\n| operator | versions | |\n|---|---|---|\n"
+                                      : "\nOperators of plugins:\n");
         range r = {.since = row->since, .until = row->until == INT32_MAX ? 0 : row->until};
         tn_text_printf(out, markdown ? "| %s.%s | " : "  %s.%s  ", row->domain, row->name);
         put_versions(&r, out);
@@ -281,12 +297,16 @@ static void put_cell(const char *text, tn_text *out) {
 static void put_markdown(const listing *l, tn_text *out) {
     static const char *const titles[] = {"Primitives", "Composites"};
     tn_text_add(out, "# Operators\n\nWritten by `tenon ops --markdown`.\n\n"
-                     "*Element types*: float is f16, bf16, f32, f64; int the signed and unsigned integers of 8 to 64 bits; float8 those of 8\n"
-                     "bits; packed i4, u4, f4e2m1, i2, u2; complex c64 and c128. *Compiled*: kernels, or on the host by the reference's\n"
+                     "*Element types*: float is f16, bf16, f32, f64; int the signed and unsigned integers of 8 to 64 "
+                     "bits; float8 those of 8\n"
+                     "bits; packed i4, u4, f4e2m1, i2, u2; complex c64 and c128. *Compiled*: kernels, or on the host "
+                     "by the reference's\n"
                      "evaluation. The reference interpreter runs all of them.\n");
     for (int composite = 0; composite < 2; composite++) {
-        tn_text_printf(out, "\n## %s\n\n| operator | | element types | traits | compiled | gradient |\n|---|---|---|---|---|---|\n",
-                       titles[composite]);
+        tn_text_printf(
+            out,
+            "\n## %s\n\n| operator | | element types | traits | compiled | gradient |\n|---|---|---|---|---|---|\n",
+            titles[composite]);
         for (uint32_t i = 0; i < l->ops.len; i++) {
             const tn_op *op = l->ops.data[i];
             if ((op->dialect == TN_DIALECT_COMPOSITE) != composite)

@@ -146,9 +146,9 @@ static void print_text(const running *r, tn_text *out) {
     tn_text_printf(out, "\nmemory: heap peak %zu bytes, resident peak %zu bytes\n", tn_heap_peak(tn_heap_default()),
                    tn_peak_rss_bytes());
     if (tn_session_describe(r->session, &report) == TN_OK)
-        tn_text_printf(out,
-                       "plan: %" PRIu32 " nodes, %" PRIu32 " kernels, weights %" PRIu64 " bytes, arena %" PRIu64 " bytes\n",
-                       report.nodes, report.kernels, report.weight_bytes, report.arena_bytes);
+        tn_text_printf(
+            out, "plan: %" PRIu32 " nodes, %" PRIu32 " kernels, weights %" PRIu64 " bytes, arena %" PRIu64 " bytes\n",
+            report.nodes, report.kernels, report.weight_bytes, report.arena_bytes);
 }
 
 static tn_status run_all(running *r) {

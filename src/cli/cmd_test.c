@@ -265,8 +265,9 @@ static tn_status put_totals(testing *t) {
                        ", \"not_supported\": %" PRIu32 ", \"by_shape\": %" PRIu32 "}\n",
                        t->passed, t->failed, t->skipped, t->unsupported, t->random);
     else {
-        tn_text_printf(out, "%" PRIu32 " passed, %" PRIu32 " failed, %" PRIu32 " skipped\nof which not supported: %" PRIu32 "\n",
-                       t->passed, t->failed, t->skipped, t->unsupported);
+        tn_text_printf(
+            out, "%" PRIu32 " passed, %" PRIu32 " failed, %" PRIu32 " skipped\nof which not supported: %" PRIu32 "\n",
+            t->passed, t->failed, t->skipped, t->unsupported);
         if (t->random)
             tn_text_printf(out, "judged by shape and type, because they are random: %" PRIu32 "\n", t->random);
     }
@@ -319,7 +320,8 @@ tn_status tn_cli_test(const tn_cli_options *options) {
     for (uint32_t i = 0; i < options->args.len && status == TN_OK; i++)
         status = tn_test_find(options->args.data[i], options->filter, &t.tests);
     if (status == TN_OK && t.tests.len == 0) {
-        status = tn_fail(TN_ERR_USAGE, "no test folder %s'%s'", options->filter ? "matches in " : "in ", options->args.data[0]);
+        status = tn_fail(TN_ERR_USAGE, "no test folder %s'%s'", options->filter ? "matches in " : "in ",
+                         options->args.data[0]);
         tn_fail_hint("a test folder holds model.onnx and test_data_set_0");
     }
     t.verdicts = tn_alloc_array(NULL, (size_t)t.tests.len + 1, sizeof *t.verdicts);

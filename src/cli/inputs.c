@@ -34,8 +34,8 @@ static void bind_given(const tn_model *model, tn_dim_env *env, tn_object *const 
     }
 }
 
-tn_status tn_cli_input_dims(const tn_cli_options *options, const tn_model *model, tn_object *const *objects, tn_type type,
-                            int64_t free_size, int64_t dims[TN_MAX_RANK], int *open) {
+tn_status tn_cli_input_dims(const tn_cli_options *options, const tn_model *model, tn_object *const *objects,
+                            tn_type type, int64_t free_size, int64_t dims[TN_MAX_RANK], int *open) {
     const tn_graph *g = tn_model_graph(model);
     tn_dim_env env;
     if (!tn_dim_env_init(&env, NULL, &g->dims))
@@ -72,8 +72,8 @@ static tn_object *object_of(tn_tensor *t) {
 }
 
 /* Raw elements; one dimension that nothing else decides follows from the size. */
-static tn_object *read_bin(const tn_cli_options *options, const tn_model *model, tn_object *const *objects, tn_type type,
-                           tn_mapping *mapping) {
+static tn_object *read_bin(const tn_cli_options *options, const tn_model *model, tn_object *const *objects,
+                           tn_type type, tn_mapping *mapping) {
     const tn_graph *g = tn_model_graph(model);
     tn_dtype d = type.id && tn_type_kind(g, type) == TN_KIND_TENSOR ? tn_type_dtype(g, type) : TN_DTYPE_NONE;
     int rank = type.id ? tn_type_rank(g, type) : -1, open = 0;
@@ -124,8 +124,8 @@ static const char *extension(const char *path) {
     return dot ? dot : "";
 }
 
-static tn_object *read_file(const tn_cli_options *options, const tn_model *model, tn_object *const *objects, uint32_t input,
-                            const char *path) {
+static tn_object *read_file(const tn_cli_options *options, const tn_model *model, tn_object *const *objects,
+                            uint32_t input, const char *path) {
     const tn_graph *g = tn_model_graph(model);
     tn_type type = tn_model_input_type(model, input);
     tn_kind kind = type.id ? tn_type_kind(g, type) : TN_KIND_TENSOR;
@@ -283,7 +283,8 @@ static tn_status put_npz(const tn_model *model, tn_object **objects, const char 
             status = tn_fail(TN_ERR_USAGE, "input '%s' is given twice", tn_model_input_name(model, input));
         } else {
             tn_type type = tn_model_input_type(model, input);
-            tn_dtype wanted = type.id && tn_type_kind(g, type) == TN_KIND_TENSOR ? tn_type_dtype(g, type) : TN_DTYPE_NONE;
+            tn_dtype wanted =
+                type.id && tn_type_kind(g, type) == TN_KIND_TENSOR ? tn_type_dtype(g, type) : TN_DTYPE_NONE;
             objects[input] = object_of(tn_npy_read(NULL, e->bytes, e->size, mapping, wanted));
             if (!objects[input]) {
                 tn_fail_where("array '%s'", tn_model_input_name(model, input));
@@ -313,7 +314,8 @@ static tn_status put_given(const tn_cli_options *options, const tn_model *model,
         } else if (index >= 0 && index < n) {
             status = put_value(options, model, objects, (uint32_t)index, s.value);
         } else if (index >= 0) {
-            status = tn_fail(TN_ERR_INPUT, "'%s' feeds input %" PRId64 ", but the model has %" PRIu32, s.value, index, n);
+            status =
+                tn_fail(TN_ERR_INPUT, "'%s' feeds input %" PRId64 ", but the model has %" PRIu32, s.value, index, n);
             list_inputs(model);
         } else if (strcmp(extension(s.value), ".npz") == 0) {
             status = put_npz(model, objects, s.value);

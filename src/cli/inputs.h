@@ -16,8 +16,8 @@ int64_t tn_cli_file_index(const char *path, const char *prefix);
 
 /* Concrete sizes of an input's dimensions: from --dim, from the inputs given in objects[] (NULL: none), else `free_size`, or,
    with free_size -1, left at -1. *open: how many are. */
-tn_status tn_cli_input_dims(const tn_cli_options *options, const tn_model *model, tn_object *const *objects, tn_type type,
-                            int64_t free_size, int64_t dims[TN_MAX_RANK], int *open);
+tn_status tn_cli_input_dims(const tn_cli_options *options, const tn_model *model, tn_object *const *objects,
+                            tn_type type, int64_t free_size, int64_t dims[TN_MAX_RANK], int *open);
 
 /* An object of a type from JSON: nested lists, numbers, strings, booleans; a sequence as a list, an empty optional as null. */
 tn_object *tn_cli_json_object(const tn_graph *graph, tn_type type, const tn_json *json);

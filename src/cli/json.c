@@ -219,5 +219,6 @@ const tn_json *tn_json_get(const tn_json *object, const char *key) {
 
 bool tn_json_number(const tn_json *json, double *value) {
     size_t used;
-    return json && json->kind == TN_JSON_NUMBER && tn_parse_f64(json->text, json->length, value, &used) && isfinite(*value);
+    return json && json->kind == TN_JSON_NUMBER && tn_parse_f64(json->text, json->length, value, &used) &&
+           isfinite(*value);
 }

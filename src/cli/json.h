@@ -18,9 +18,9 @@ typedef struct tn_json {
     bool boolean;
     const char *text; /* NUMBER: as written (not NUL-terminated); STRING: decoded, NUL-terminated, may hold NULs */
     size_t length;
-    size_t count;                /* of items */
+    size_t count;                 /* of items */
     struct tn_json *items, *next; /* first item of an ARRAY or OBJECT; next item of its parent */
-    const char *key;             /* of an OBJECT's item, NUL-terminated */
+    const char *key;              /* of an OBJECT's item, NUL-terminated */
 } tn_json;
 
 /* The document in `bytes`, in the arena; numbers and strings may point into `bytes`. Beyond the standard: NaN, Infinity and

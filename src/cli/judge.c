@@ -84,7 +84,8 @@ static bool judge_tensors(const tn_judge *rule, tn_tensor *want, tn_tensor *got,
         same = want->dims[k] == got->dims[k];
     if (!same) {
         char a[200], b[200];
-        tn_text_printf(why, "got %s, wanted %s", tn_tensor_describe(got, a, sizeof a), tn_tensor_describe(want, b, sizeof b));
+        tn_text_printf(why, "got %s, wanted %s", tn_tensor_describe(got, a, sizeof a),
+                       tn_tensor_describe(want, b, sizeof b));
         return false;
     }
     if (rule->shape_only)
@@ -104,8 +105,8 @@ static tn_object *map_value(const tn_object *map, int64_t index) {
     if (tn_object_kind(values) == TN_KIND_SEQUENCE)
         return tn_object_retain(tn_sequence_at(values, (size_t)index));
     tn_tensor *t = tn_object_tensor(values);
-    tn_tensor *row = t && t->rank > 0 ? tn_tensor_view(NULL, t, (tn_dtype)t->dtype, t->rank - 1, t->dims + 1, t->strides + 1,
-                                                       index * t->strides[0])
+    tn_tensor *row = t && t->rank > 0 ? tn_tensor_view(NULL, t, (tn_dtype)t->dtype, t->rank - 1, t->dims + 1,
+                                                       t->strides + 1, index * t->strides[0])
                                       : NULL;
     return row ? tn_tensor_object(row) : NULL;
 }
@@ -173,7 +174,8 @@ bool tn_judge_objects(const tn_judge *rule, const tn_object *want, const tn_obje
         if (a && b)
             return tn_judge_objects(rule, a, b, why);
         if (a || b)
-            tn_text_printf(why, "got %s optional, wanted %s", b ? "a filled" : "an empty", a ? "a filled one" : "an empty one");
+            tn_text_printf(why, "got %s optional, wanted %s", b ? "a filled" : "an empty",
+                           a ? "a filled one" : "an empty one");
         return !a && !b;
     }
     case TN_KIND_SEQUENCE: break;

@@ -14,8 +14,10 @@ const tn_cli_command tn_cli_commands[] = {
       "tenon run model.onnx --fill random --seed 7 --dim batch=4", "random inputs, the same for the same seed",
       "tenon run model.onnx --input ids=[[1,2,3]] --input scale=0.5 --output-dir out",
       "feed literals, write out/NAME.npy for each output"},
-     "An input file is .npy, .npz (arrays by name), .pb (TensorProto, SequenceProto, OptionalProto), .bin (raw; type and\n"
-     "shape from the model) or .json (nested lists). An unnamed input_M.* feeds the M-th input; other unnamed inputs go,\n"
+     "An input file is .npy, .npz (arrays by name), .pb (TensorProto, SequenceProto, OptionalProto), .bin (raw; type "
+     "and\n"
+     "shape from the model) or .json (nested lists). An unnamed input_M.* feeds the M-th input; other unnamed inputs "
+     "go,\n"
      "in order, to the inputs that have no default.",
      tn_cli_run,
      1,
@@ -25,8 +27,8 @@ const tn_cli_command tn_cli_commands[] = {
      "MODEL [option]...",
      "what is inside a model, and whether it will load",
      {"tenon info model.onnx", "findings, inputs and outputs, parameters, nodes by operator",
-      "tenon info model.onnx --json", "the same for programs",
-      "tenon info model.onnx --ops used.txt", "write the list of operators used"},
+      "tenon info model.onnx --json", "the same for programs", "tenon info model.onnx --ops used.txt",
+      "write the list of operators used"},
      "Exit status 0 only if the model will load.",
      tn_cli_info,
      1,
@@ -38,7 +40,8 @@ const tn_cli_command tn_cli_commands[] = {
      {"tenon test models/", "every folder below that holds model.onnx and test_data_set_*",
       "tenon test suite/node --filter 'test_conv*' --backend ref", "some of them, on the reference interpreter",
       "tenon test suite --jobs 4 --json", "four folders at a time, a report for programs"},
-     "A folder is a test when it holds model.onnx, or a data.json whose url names a file in a sibling light/ folder. Its\n"
+     "A folder is a test when it holds model.onnx, or a data.json whose url names a file in a sibling light/ folder. "
+     "Its\n"
      "data sets run in order in one session. A case.json beside the model may set rtol, atol, shape_only, expect and\n"
      "error_mentions. Exit status 1 if a test failed.",
      tn_cli_test,
@@ -60,8 +63,7 @@ const tn_cli_command tn_cli_commands[] = {
      TN_CLI_OPS,
      "[NAME]... [option]...",
      "operators, element types, versions and gradients supported",
-     {"tenon ops Conv conv", "the ONNX operator and the primitive",
-      "tenon ops --json", "everything, for programs",
+     {"tenon ops Conv conv", "the ONNX operator and the primitive", "tenon ops --json", "everything, for programs",
       "tenon ops --markdown > docs/operators.md", "a page of documentation"},
      "Without a name, all. --plugin adds the operators of a plugin.",
      tn_cli_ops,

@@ -107,9 +107,17 @@ static tn_dtype dtype_of(const header *h) {
     switch (h->kind) {
     case 'f': return h->size == 2 ? TN_F16 : h->size == 4 ? TN_F32 : h->size == 8 ? TN_F64 : TN_DTYPE_NONE;
     case 'i':
-        return h->size == 1 ? TN_I8 : h->size == 2 ? TN_I16 : h->size == 4 ? TN_I32 : h->size == 8 ? TN_I64 : TN_DTYPE_NONE;
+        return h->size == 1   ? TN_I8
+               : h->size == 2 ? TN_I16
+               : h->size == 4 ? TN_I32
+               : h->size == 8 ? TN_I64
+                              : TN_DTYPE_NONE;
     case 'u':
-        return h->size == 1 ? TN_U8 : h->size == 2 ? TN_U16 : h->size == 4 ? TN_U32 : h->size == 8 ? TN_U64 : TN_DTYPE_NONE;
+        return h->size == 1   ? TN_U8
+               : h->size == 2 ? TN_U16
+               : h->size == 4 ? TN_U32
+               : h->size == 8 ? TN_U64
+                              : TN_DTYPE_NONE;
     case 'b': return h->size == 1 ? TN_BOOL : TN_DTYPE_NONE;
     case 'c': return h->size == 8 ? TN_C64 : h->size == 16 ? TN_C128 : TN_DTYPE_NONE;
     case 'U':
@@ -224,9 +232,11 @@ tn_tensor *tn_npy_read(tn_heap *heap, const void *bytes, size_t size, tn_mapping
     size_t each = (size_t)h.size * (h.kind == 'U' ? 4 : 1), need;
     if (tn_dims_count(h.rank, h.dims, &count) != TN_OK)
         return NULL;
-    if (each > size || !tn_mul_size((size_t)count, each, &need) || need > h.data_size || (each == 0 && count > 1 << 20)) {
-        tn_fail(TN_ERR_INPUT, "the .npy file is cut short: %" PRId64 " elements of %" PRId64 " bytes, but %zu bytes of data",
-                count, h.size, h.data_size);
+    if (each > size || !tn_mul_size((size_t)count, each, &need) || need > h.data_size ||
+        (each == 0 && count > 1 << 20)) {
+        tn_fail(TN_ERR_INPUT,
+                "the .npy file is cut short: %" PRId64 " elements of %" PRId64 " bytes, but %zu bytes of data", count,
+                h.size, h.data_size);
         return NULL;
     }
     int64_t dims[TN_MAX_RANK];
@@ -256,13 +266,13 @@ tn_tensor *tn_npy_read(tn_heap *heap, const void *bytes, size_t size, tn_mapping
 static void descr_of(const tn_tensor *t, int64_t width, char text[32]) {
     int bits = tn_dtype_bits((tn_dtype)t->dtype);
     tn_dtype d = (tn_dtype)t->dtype;
-    char kind = d == TN_BOOL                                        ? 'b'
-                : d == TN_STRING                                    ? 'U'
-                : tn_dtype_is_complex(d)                            ? 'c'
-                : d == TN_F16 || d == TN_F32 || d == TN_F64         ? 'f'
-                : tn_dtype_is_int(d) && tn_dtype_is_signed(d)       ? 'i'
-                : tn_dtype_is_int(d)                                ? 'u'
-                                                                    : 'V';
+    char kind = d == TN_BOOL                                  ? 'b'
+                : d == TN_STRING                              ? 'U'
+                : tn_dtype_is_complex(d)                      ? 'c'
+                : d == TN_F16 || d == TN_F32 || d == TN_F64   ? 'f'
+                : tn_dtype_is_int(d) && tn_dtype_is_signed(d) ? 'i'
+                : tn_dtype_is_int(d)                          ? 'u'
+                                                              : 'V';
     char number[TN_NUMBER_TEXT];
     tn_format_i64(d == TN_STRING ? width : (bits + 7) / 8, number);
     text[0] = bits > 8 ? '<' : '|';
@@ -430,12 +440,13 @@ tn_status tn_npz_list(tn_heap *heap, const void *bytes, size_t size, tn_npz_entr
         if (at > size || size - at < 46 || memcmp(b + at, "PK\1\2", 4) != 0)
             goto bad;
         const uint8_t *c = b + at;
-        size_t name_length = le(c + 28, 2), extra_length = le(c + 30, 2), rest = name_length + extra_length + le(c + 32, 2);
+        size_t name_length = le(c + 28, 2), extra_length = le(c + 30, 2),
+               rest = name_length + extra_length + le(c + 32, 2);
         if (rest > size - at - 46)
             goto bad;
         uint64_t packed = le(c + 20, 4), plain = le(c + 24, 4), offset = le(c + 42, 4);
-        if (!read_zip64(c + 46 + name_length, extra_length, (uint64_t *[3]){&plain, &packed, &offset}) || offset > size ||
-            size - offset < 30 || memcmp(b + offset, "PK\3\4", 4) != 0)
+        if (!read_zip64(c + 46 + name_length, extra_length, (uint64_t *[3]){&plain, &packed, &offset}) ||
+            offset > size || size - offset < 30 || memcmp(b + offset, "PK\3\4", 4) != 0)
             goto bad;
         if (le(c + 10, 2) != 0) {
             tn_vec_free(heap, &list);

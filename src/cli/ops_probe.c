@@ -44,10 +44,20 @@ static bool fill(tn_graph *g, const tn_attr_spec *s, const trial *t, tn_dtype dt
     }
     case TN_ATTR_DTYPE: *a = TN_A_DTYPE(s->name, dtype); break;
     case TN_ATTR_INTS:
-        *a = TN_A_INTS(s->name, t->list == 0 ? 0 : t->list == 3 ? inner : rank, t->list == 1 ? iota : t->list == 2 ? ones : ones);
+        *a = TN_A_INTS(s->name,
+                       t->list == 0   ? 0
+                       : t->list == 3 ? inner
+                                      : rank,
+                       t->list == 1   ? iota
+                       : t->list == 2 ? ones
+                                      : ones);
         break;
-    case TN_ATTR_FLOATS: *a = (tn_attr){.key = s->name, .kind = TN_ATTR_FLOATS, .as.floats = (const float *)zeros}; break;
-    case TN_ATTR_STRINGS: *a = (tn_attr){.key = s->name, .kind = TN_ATTR_STRINGS, .as.strings = (const tn_string *)zeros}; break;
+    case TN_ATTR_FLOATS:
+        *a = (tn_attr){.key = s->name, .kind = TN_ATTR_FLOATS, .as.floats = (const float *)zeros};
+        break;
+    case TN_ATTR_STRINGS:
+        *a = (tn_attr){.key = s->name, .kind = TN_ATTR_STRINGS, .as.strings = (const tn_string *)zeros};
+        break;
     case TN_ATTR_DIMS: {
         tn_dim *dims = tn_arena_alloc(&g->arena, sizeof *dims * RANKS);
         if (!dims)
@@ -75,15 +85,19 @@ static tn_status try(const tn_op_table *table, const tn_op *op, const trial *t, 
         tn_dim dims[RANKS];
         for (int k = 0; k < RANKS; k++)
             dims[k] = tn_dim_const(g, 1);
-        in[i] = tn_region_add_arg(g, tn_graph_region(g), tn_type_tensor(g, dtype_of(t, i, dtype), rank_of(t, i), dims), NULL);
+        in[i] = tn_region_add_arg(g, tn_graph_region(g), tn_type_tensor(g, dtype_of(t, i, dtype), rank_of(t, i), dims),
+                                  NULL);
         good = in[i].id != 0;
     }
     for (const tn_attr_spec *s = op->attrs; good && s && s->name && count < MOST_ATTRS; s++)
         if (s->required)
             good = fill(g, s, t, dtype, tensor, &attrs[count++]);
     if (good)
-        good = tn_graph_add_node(g, &(tn_node_desc){.op = op, .input_count = t->inputs, .inputs = in, .attr_count = count, .attrs = attrs})
-                   .id != 0;
+        good =
+            tn_graph_add_node(
+                g,
+                &(tn_node_desc){.op = op, .input_count = t->inputs, .inputs = in, .attr_count = count, .attrs = attrs})
+                .id != 0;
     tn_status status = good ? TN_OK : tn_error_status() == TN_ERR_MEMORY ? TN_ERR_MEMORY : TN_ERR_FAILED;
     tn_tensor_destroy(tensor);
     tn_graph_destroy(g);

@@ -14,9 +14,9 @@ typedef enum option_kind {
     KIND_CHOICE, /* one of `choices` */
     KIND_COUNT,  /* an integer of at least 1 */
     KIND_U64,
-    KIND_SIZE, /* bytes */
-    KIND_LIST, /* may be given more than once */
-    KIND_DIM,  /* a list of NAME=N */
+    KIND_SIZE,   /* bytes */
+    KIND_LIST,   /* may be given more than once */
+    KIND_DIM,    /* a list of NAME=N */
     KIND_PLANNED /* not built yet */
 } option_kind;
 
@@ -25,7 +25,7 @@ typedef struct option_row {
     const char *value; /* how help names the value; NULL: none */
     option_kind kind;
     uint32_t commands;
-    size_t offset; /* in tn_cli_options */
+    size_t offset;       /* in tn_cli_options */
     const char *choices; /* "a|b" */
     const char *help;
 } option_row;
@@ -204,9 +204,10 @@ static tn_status set_option(tn_cli_options *out, const option_row *o, const char
         return TN_OK;
     case KIND_COUNT:
     case KIND_U64:
-        if (!parse_u64(text, field) || (o->kind == KIND_COUNT && (*(uint64_t *)field < 1 || *(uint64_t *)field > INT32_MAX)))
-            return tn_fail(TN_ERR_USAGE, "--%s: '%s' is no number of at least %d%s", o->name, text, o->kind == KIND_COUNT,
-                           o->kind == KIND_COUNT ? " and at most 2147483647" : "");
+        if (!parse_u64(text, field) ||
+            (o->kind == KIND_COUNT && (*(uint64_t *)field < 1 || *(uint64_t *)field > INT32_MAX)))
+            return tn_fail(TN_ERR_USAGE, "--%s: '%s' is no number of at least %d%s", o->name, text,
+                           o->kind == KIND_COUNT, o->kind == KIND_COUNT ? " and at most 2147483647" : "");
         return TN_OK;
     case KIND_SIZE:
         if (!tn_parse_size(text, field) || *(uint64_t *)field == 0) {
@@ -325,7 +326,8 @@ tn_status tn_cli_parse(int argc, char **argv, tn_cli_options *out) {
         return TN_ERR_USAGE;
     }
     if (out->args.len < out->command->min_args) {
-        tn_fail(TN_ERR_USAGE, "'tenon %s' needs %s", out->command->name, out->command->max_args == 1 ? "a model" : "a folder");
+        tn_fail(TN_ERR_USAGE, "'tenon %s' needs %s", out->command->name,
+                out->command->max_args == 1 ? "a model" : "a folder");
         tn_fail_hint("tenon %s %s", out->command->name, out->command->synopsis);
         return TN_ERR_USAGE;
     }
@@ -360,7 +362,8 @@ static void help_option(const option_row *o, tn_text *out) {
 
 void tn_cli_help(const tn_cli_command *command, tn_text *out) {
     if (!command) {
-        tn_text_add(out, "Tenon: a compiler and runtime for computation graphs.\n\nUsage: tenon SUBCOMMAND ...\n\nExamples:\n");
+        tn_text_add(
+            out, "Tenon: a compiler and runtime for computation graphs.\n\nUsage: tenon SUBCOMMAND ...\n\nExamples:\n");
         for (const tn_cli_command *c = tn_cli_commands; c->name; c++)
             if (c->run)
                 tn_text_printf(out, "  %s\n      %s\n", c->examples[0], c->examples[1]);
@@ -368,9 +371,10 @@ void tn_cli_help(const tn_cli_command *command, tn_text *out) {
         for (const tn_cli_command *c = tn_cli_commands; c->name; c++)
             if (c->run)
                 tn_text_printf(out, "  %-10s %s\n", c->name, c->summary);
-        tn_text_add(out, "\n'tenon SUBCOMMAND --help' shows its examples and options; 'tenon --version' what this is.\n"
-                         "\nExit status: 0 done, 1 the answer is no, 2 wrong usage, 3 bad model or input, 4 not supported,\n"
-                         "5 a limit (memory, size, time), 6 cannot read or write.\n");
+        tn_text_add(out,
+                    "\n'tenon SUBCOMMAND --help' shows its examples and options; 'tenon --version' what this is.\n"
+                    "\nExit status: 0 done, 1 the answer is no, 2 wrong usage, 3 bad model or input, 4 not supported,\n"
+                    "5 a limit (memory, size, time), 6 cannot read or write.\n");
         return;
     }
     tn_text_printf(out, "tenon %s: %s.\n\nExamples:\n", command->name, command->summary);

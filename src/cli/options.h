@@ -17,7 +17,7 @@ typedef struct tn_cli_options {
     tn_cli_list inputs;
     tn_cli_list plugins;
     struct tn_op_set *op_set; /* the operators of the plugins; NULL: none. Made by tn_cli_plugins_load */
-    const char *level; /* "0" to "3" */
+    const char *level;        /* "0" to "3" */
     const char *backend, *isa, *disable, *passes, *dump;
     const char *fill, *output_dir, *format, *filter, *ops;
     uint64_t threads, jobs, timeout, seed, max_bytes, max_ops;
@@ -28,12 +28,12 @@ typedef tn_status tn_cli_main(const tn_cli_options *options);
 
 typedef struct tn_cli_command {
     const char *name;
-    uint32_t bit;           /* in tn_cli_option.commands */
-    const char *synopsis;   /* "MODEL [option]..." */
-    const char *summary;    /* a few words */
+    uint32_t bit;            /* in tn_cli_option.commands */
+    const char *synopsis;    /* "MODEL [option]..." */
+    const char *summary;     /* a few words */
     const char *examples[6]; /* three pairs: a command line, what it does */
-    const char *notes;      /* after the examples; may be NULL */
-    tn_cli_main *run;       /* NULL: not supported yet */
+    const char *notes;       /* after the examples; may be NULL */
+    tn_cli_main *run;        /* NULL: not supported yet */
     uint32_t min_args, max_args;
 } tn_cli_command;
 

@@ -23,8 +23,8 @@ void tn_progress_update(tn_progress *p, uint64_t done) {
     bar[BAR] = '\0';
     uint64_t rate = (uint64_t)((double)done / elapsed);
     uint64_t left = done ? (uint64_t)(elapsed * (double)(p->total - done) / (double)done) : 0;
-    fprintf(stderr, "\r\033[K[%s] %" PRIu64 "/%" PRIu64 "  %" PRIu64 "/s  %" PRIu64 ":%02" PRIu64 " left", bar, done, p->total,
-            rate, left / 60, left % 60);
+    fprintf(stderr, "\r\033[K[%s] %" PRIu64 "/%" PRIu64 "  %" PRIu64 "/s  %" PRIu64 ":%02" PRIu64 " left", bar, done,
+            p->total, rate, left / 60, left % 60);
     fflush(stderr);
     p->last = now;
     p->shown = true;

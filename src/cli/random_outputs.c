@@ -10,7 +10,7 @@ typedef struct search {
 } search;
 
 static bool is_random_name(const char *op) {
-    static const char *const names[] = {"onnx.Bernoulli",     "onnx.Multinomial",       "onnx.RandomNormal",
+    static const char *const names[] = {"onnx.Bernoulli",     "onnx.Multinomial",      "onnx.RandomNormal",
                                         "onnx.RandomUniform", "onnx.RandomNormalLike", "onnx.RandomUniformLike"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(op, names[i]) == 0)
@@ -63,7 +63,8 @@ tn_status tn_random_outputs(const tn_graph *graph, bool *random) {
     search s = {.graph = graph, .function = tn_alloc(NULL, (size_t)graph->function.len + 1)};
     bool *reached = tn_alloc(NULL, (size_t)graph->value.len + 1);
     tn_status status = s.function && reached ? TN_OK : TN_ERR_MEMORY;
-    for (tn_node n = tn_region_first(graph, tn_graph_region(graph)); status == TN_OK && n.id; n = tn_node_next(graph, n)) {
+    for (tn_node n = tn_region_first(graph, tn_graph_region(graph)); status == TN_OK && n.id;
+         n = tn_node_next(graph, n)) {
         bool hit = node_is_random(&s, n);
         for (uint32_t i = 0; i < tn_node_input_count(graph, n) && !hit; i++)
             hit = reached[tn_node_input(graph, n, i).id];

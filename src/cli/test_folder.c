@@ -126,9 +126,11 @@ static tn_status read_input(state *s, const char *folder, const char *name) {
     tn_text_printf(&path, "%s/%s", folder, name);
     tn_status status = path.failed ? TN_ERR_MEMORY : TN_OK;
     if (status == TN_OK && index >= s->inputs)
-        status = tn_fail(TN_ERR_INPUT, "%s feeds input %" PRId64 ", but the model has %" PRIu32, name, index, s->inputs);
+        status =
+            tn_fail(TN_ERR_INPUT, "%s feeds input %" PRId64 ", but the model has %" PRIu32, name, index, s->inputs);
     else if (status == TN_OK && !s->in[index]) {
-        s->in[index] = tn_onnx_read_object_file(NULL, path.data, kind_of(s, tn_model_input_type(s->model, (uint32_t)index)));
+        s->in[index] =
+            tn_onnx_read_object_file(NULL, path.data, kind_of(s, tn_model_input_type(s->model, (uint32_t)index)));
         status = s->in[index] ? TN_OK : tn_error_status();
     }
     tn_text_free(&path);
@@ -255,7 +257,8 @@ static tn_status run_light(state *s) {
         else if (tn_path_kind_of(path.data) == TN_PATH_NONE)
             break;
         else
-            status = expected < s->outputs ? judge_file(s, expected, path.data, "light") : wrong_count(s, "light", expected + 1);
+            status = expected < s->outputs ? judge_file(s, expected, path.data, "light")
+                                           : wrong_count(s, "light", expected + 1);
     }
     if (status == TN_OK && expected != s->outputs)
         status = wrong_count(s, "light", expected);
@@ -302,7 +305,8 @@ static tn_status judge_error(state *s, tn_status status) {
 static tn_status judge_limits(state *s) {
     double growth_mb = s->result->rss_growth / 1e6;
     if (s->rule.max_ms > 0 && s->result->ms > s->rule.max_ms) {
-        tn_text_printf(s->why, "it took %" PRId64 " ms, more than %" PRId64, (int64_t)s->result->ms, (int64_t)s->rule.max_ms);
+        tn_text_printf(s->why, "it took %" PRId64 " ms, more than %" PRId64, (int64_t)s->result->ms,
+                       (int64_t)s->rule.max_ms);
         return differs();
     }
     if (s->rule.max_rss_mb > 0 && growth_mb > s->rule.max_rss_mb) {
@@ -313,7 +317,8 @@ static tn_status judge_limits(state *s) {
     return TN_OK;
 }
 
-void tn_test_folder(const tn_cli_options *options, const tn_test *test, int threads, tn_test_result *result, tn_text *why) {
+void tn_test_folder(const tn_cli_options *options, const tn_test *test, int threads, tn_test_result *result,
+                    tn_text *why) {
     tn_cli_options quiet = *options;
     quiet.quiet = true; /* what models print is no part of the report */
     state s = {.options = &quiet, .test = test, .result = result, .why = why};

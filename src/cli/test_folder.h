@@ -22,7 +22,8 @@ typedef struct tn_test_result {
 } tn_test_result;
 
 /* Runs it all in this process; `why` receives the reason of a failure, on one line. */
-void tn_test_folder(const tn_cli_options *options, const tn_test *test, int threads, tn_test_result *result, tn_text *why);
+void tn_test_folder(const tn_cli_options *options, const tn_test *test, int threads, tn_test_result *result,
+                    tn_text *why);
 
 /* random_outputs.c: sets random[i] (by output of the graph) where a random operator of the graph reaches output i. */
 struct tn_graph;

@@ -105,7 +105,10 @@ static tn_status count_windows(finder *f, uint32_t length) {
 }
 
 static tn_status add_candidate(finder *f, uint32_t start, uint32_t period, uint32_t count) {
-    return (uint64_t)period * (count - 1) < TN_BLOCKS_LEAST || tn_vec_push(f->g->heap, &f->candidates, ((candidate){start, period, count})) ? TN_OK : tn_error_status();
+    return (uint64_t)period * (count - 1) < TN_BLOCKS_LEAST ||
+                   tn_vec_push(f->g->heap, &f->candidates, ((candidate){start, period, count}))
+               ? TN_OK
+               : tn_error_status();
 }
 
 /* All runs of a period. */
@@ -206,7 +209,8 @@ static tn_status take(finder *f, candidate c, tn_block_runs *runs) {
         uint32_t count = equal_blocks(f, &c);
         if ((uint64_t)c.period * (count - 1) >= TN_BLOCKS_LEAST) {
             memset(f->taken + c.start, 1, (size_t)count * c.period);
-            if (!tn_vec_push(f->g->heap, runs, ((tn_block_run){{c.start}, c.period, count}))) /* the position, for sorting */
+            if (!tn_vec_push(f->g->heap, runs,
+                             ((tn_block_run){{c.start}, c.period, count}))) /* the position, for sorting */
                 return tn_error_status();
         }
         c.start += count * c.period;

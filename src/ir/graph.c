@@ -3,8 +3,7 @@
 
 #include "ir/graph_internal.h"
 
-tn_graph *tn_graph_new(tn_heap *heap, const tn_op_table *ops)
-{
+tn_graph *tn_graph_new(tn_heap *heap, const tn_op_table *ops) {
     tn_graph *g = tn_alloc(heap, sizeof *g);
     if (!g)
         return NULL;
@@ -12,10 +11,12 @@ tn_graph *tn_graph_new(tn_heap *heap, const tn_op_table *ops)
     g->ops = ops;
     tn_arena_init(&g->arena, heap);
     /* index 0 is null everywhere */
-    bool ok = tn_strings_init(&g->strings, heap) && tn_dims_init(&g->dims, heap) && tn_vec_push(heap, &g->type, (tn_type_rec){.rank = -1}) &&
-              tn_vec_push(heap, &g->value, (tn_value_rec){.contents_count = -1}) && tn_vec_push(heap, &g->node, (tn_node_rec){0}) &&
-              tn_vec_push(heap, &g->operand, (tn_operand){0}) && tn_vec_push(heap, &g->region, (tn_region_rec){0}) &&
-              tn_vec_push(heap, &g->origin, (tn_origin){0}) && tn_vec_push(heap, &g->location, (tn_location_set){0});
+    bool ok = tn_strings_init(&g->strings, heap) && tn_dims_init(&g->dims, heap) &&
+              tn_vec_push(heap, &g->type, (tn_type_rec){.rank = -1}) &&
+              tn_vec_push(heap, &g->value, (tn_value_rec){.contents_count = -1}) &&
+              tn_vec_push(heap, &g->node, (tn_node_rec){0}) && tn_vec_push(heap, &g->operand, (tn_operand){0}) &&
+              tn_vec_push(heap, &g->region, (tn_region_rec){0}) && tn_vec_push(heap, &g->origin, (tn_origin){0}) &&
+              tn_vec_push(heap, &g->location, (tn_location_set){0});
     if (ok) {
         tn_region main = tn_region_create(g);
         ok = main.id != 0 && tn_region_return(g, main, 0, NULL) == TN_OK;
@@ -32,8 +33,7 @@ tn_graph *tn_graph_new(tn_heap *heap, const tn_op_table *ops)
     return g;
 }
 
-void tn_graph_destroy(tn_graph *g)
-{
+void tn_graph_destroy(tn_graph *g) {
     if (!g)
         return;
     tn_heap *heap = g->heap;
@@ -69,10 +69,11 @@ void tn_graph_destroy(tn_graph *g)
     tn_free(heap, g);
 }
 
-tn_dims *tn_graph_dims(tn_graph *g) { return &g->dims; }
+tn_dims *tn_graph_dims(tn_graph *g) {
+    return &g->dims;
+}
 
-void tn_graph_stick(tn_graph *g)
-{
+void tn_graph_stick(tn_graph *g) {
     if (g->stuck || g->frozen) /* a frozen graph stays good for its readers */
         return;
     if (tn_error_status() == TN_OK)
@@ -87,15 +88,13 @@ void tn_graph_stick(tn_graph *g)
     g->stuck = true;
 }
 
-tn_status tn_graph_check(const tn_graph *g)
-{
+tn_status tn_graph_check(const tn_graph *g) {
     if (!g)
         return tn_fail(TN_ERR_USAGE, "graph is NULL");
     return g->stuck ? tn_error_restore(&g->error) : TN_OK;
 }
 
-tn_status tn_graph_changeable(tn_graph *g)
-{
+tn_status tn_graph_changeable(tn_graph *g) {
     if (!g)
         return tn_fail(TN_ERR_USAGE, "graph is NULL");
     if (g->stuck)
@@ -109,18 +108,18 @@ tn_status tn_graph_changeable(tn_graph *g)
     return TN_OK;
 }
 
-void tn_graph_freeze(tn_graph *g)
-{
+void tn_graph_freeze(tn_graph *g) {
     if (g)
         g->frozen = true;
 }
 
-bool tn_graph_is_frozen(const tn_graph *g) { return g && g->frozen; }
+bool tn_graph_is_frozen(const tn_graph *g) {
+    return g && g->frozen;
+}
 
 /* --- functions, defaults, metadata -------------------------------------------------------------------------------------- */
 
-uint32_t tn_graph_add_function(tn_graph *g, const char *name, tn_region region)
-{
+uint32_t tn_graph_add_function(tn_graph *g, const char *name, tn_region region) {
     if (tn_graph_changeable(g) != TN_OK)
         return UINT32_MAX;
     if (tn_graph_find_function(g, name) != UINT32_MAX) {
@@ -141,8 +140,7 @@ uint32_t tn_graph_add_function(tn_graph *g, const char *name, tn_region region)
     return g->function.len - 1;
 }
 
-uint32_t tn_graph_find_function(const tn_graph *g, const char *name)
-{
+uint32_t tn_graph_find_function(const tn_graph *g, const char *name) {
     uint32_t id = tn_strings_find(&g->strings, name, strlen(name));
     if (id != UINT32_MAX)
         for (uint32_t i = 0; i < g->function.len; i++)
@@ -151,13 +149,11 @@ uint32_t tn_graph_find_function(const tn_graph *g, const char *name)
     return UINT32_MAX;
 }
 
-tn_region tn_graph_function_region(const tn_graph *g, uint32_t function)
-{
+tn_region tn_graph_function_region(const tn_graph *g, uint32_t function) {
     return (tn_region){function < g->function.len ? g->function.data[function].region : 0};
 }
 
-tn_status tn_graph_set_input_default(tn_graph *g, tn_value input, tn_tensor *tensor)
-{
+tn_status tn_graph_set_input_default(tn_graph *g, tn_value input, tn_tensor *tensor) {
     TN_TRY(tn_graph_changeable(g));
     if (!tn_value_is_alive(g, input) || g->value.data[input.id].region != g->main_region || !tensor)
         return tn_fail(TN_ERR_USAGE, "a default can be given to an input of the graph only");
@@ -174,16 +170,14 @@ tn_status tn_graph_set_input_default(tn_graph *g, tn_value input, tn_tensor *ten
     return TN_OK;
 }
 
-tn_tensor *tn_graph_input_default(const tn_graph *g, tn_value input)
-{
+tn_tensor *tn_graph_input_default(const tn_graph *g, tn_value input) {
     for (uint32_t i = 0; g && i < g->input_default.len; i++)
         if (g->input_default.data[i].value == input.id)
             return g->input_default.data[i].tensor;
     return NULL;
 }
 
-tn_status tn_graph_set_metadata(tn_graph *g, const char *key, const char *value, size_t length)
-{
+tn_status tn_graph_set_metadata(tn_graph *g, const char *key, const char *value, size_t length) {
     uint32_t k = tn_strings_add(&g->strings, key, strlen(key)), v = tn_strings_add(&g->strings, value, length);
     if (k == UINT32_MAX || v == UINT32_MAX)
         return TN_ERR_MEMORY;
@@ -195,8 +189,7 @@ tn_status tn_graph_set_metadata(tn_graph *g, const char *key, const char *value,
     return tn_vec_push(g->heap, &g->metadata, ((tn_metadata){k, v})) ? TN_OK : TN_ERR_MEMORY;
 }
 
-const char *tn_graph_metadata(const tn_graph *g, const char *key)
-{
+const char *tn_graph_metadata(const tn_graph *g, const char *key) {
     uint32_t k = tn_strings_find(&g->strings, key, strlen(key));
     if (k != UINT32_MAX)
         for (uint32_t i = 0; i < g->metadata.len; i++)
@@ -207,8 +200,7 @@ const char *tn_graph_metadata(const tn_graph *g, const char *key)
 
 /* --- op tables --------------------------------------------------------------------------------------------------------------- */
 
-const tn_op *tn_op_find(const tn_op_table *table, const char *name, size_t length)
-{
+const tn_op *tn_op_find(const tn_op_table *table, const char *name, size_t length) {
     for (; table; table = table->next)
         for (uint32_t i = 0; i < table->count; i++)
             if (strlen(table->rows[i]->name) == length && memcmp(table->rows[i]->name, name, length) == 0)

@@ -12,10 +12,10 @@
 /* Index 0 of every array below is unused: id 0 is null. */
 
 typedef struct tn_type_rec {
-    uint8_t kind;  /* tn_kind */
-    uint8_t dtype; /* tensor: element type; map: key */
-    int8_t rank;   /* -1: unranked */
-    uint32_t dims; /* range in tn_graph.dim_list */
+    uint8_t kind;     /* tn_kind */
+    uint8_t dtype;    /* tensor: element type; map: key */
+    int8_t rank;      /* -1: unranked */
+    uint32_t dims;    /* range in tn_graph.dim_list */
     uint32_t element; /* type id of a sequence's, optional's, map's element; 0 unknown */
 } tn_type_rec;
 
@@ -27,7 +27,7 @@ typedef struct tn_value_rec {
     uint32_t index;     /* which output or argument */
     uint32_t first_use; /* operand id */
     uint32_t use_count;
-    uint32_t contents;  /* range in dim_list, of contents_count; */
+    uint32_t contents;      /* range in dim_list, of contents_count; */
     int32_t contents_count; /* -1: unknown */
     bool alive;
 } tn_value_rec;
@@ -39,19 +39,19 @@ typedef struct tn_operand {
 } tn_operand;
 
 typedef struct tn_node_rec {
-    const tn_op *op; /* NULL: removed */
-    uint32_t inputs, input_count;   /* range in operand */
-    uint32_t outputs, output_count; /* first value id; contiguous */
-    uint32_t regions, region_count; /* range in region_list */
+    const tn_op *op;                 /* NULL: removed */
+    uint32_t inputs, input_count;    /* range in operand */
+    uint32_t outputs, output_count;  /* first value id; contiguous */
+    uint32_t regions, region_count;  /* range in region_list */
     uint32_t control, control_count; /* range in control_list (node ids) */
-    tn_attr *attrs;                 /* in the arena */
+    tn_attr *attrs;                  /* in the arena */
     uint32_t attr_count;
-    uint32_t region;                /* that it stands in */
+    uint32_t region; /* that it stands in */
     uint32_t next, previous;
-    uint64_t order;                 /* grows along the region's list */
+    uint64_t order; /* grows along the region's list */
     uint32_t name;
-    uint32_t location;              /* id of a location set, 0: none */
-    uint16_t placement;             /* device index; 0: default */
+    uint32_t location;  /* id of a location set, 0: none */
+    uint16_t placement; /* device index; 0: default */
     uint8_t role;
 } tn_node_rec;
 
@@ -100,16 +100,16 @@ struct tn_graph {
     TN_VEC(tn_operand) operand;
     TN_VEC(tn_region_rec) region;
     tn_u32_vec region_list, control_list;
-    TN_VEC(tn_origin) origin;   /* location sets: runs in origin_list */
-    tn_u32_vec origin_list;     /* origin ids */
+    TN_VEC(tn_origin) origin; /* location sets: runs in origin_list */
+    tn_u32_vec origin_list;   /* origin ids */
     TN_VEC(tn_location_set) location;
     tn_idset origin_set, location_set;
     TN_VEC(tn_function) function;
     TN_VEC(tn_input_default) input_default;
-    TN_VEC(tn_tensor *) tensors; /* every tensor an attribute holds: released with the graph */
-    tn_u32_vec output_name;     /* string ids, by output of the main region */
+    TN_VEC(tn_tensor *) tensors;  /* every tensor an attribute holds: released with the graph */
+    tn_u32_vec output_name;       /* string ids, by output of the main region */
     TN_VEC(tn_metadata) metadata; /* producer, opsets, doc: kept for writing back */
-    tn_u32_vec symbol_value;    /* by symbol index: the value whose type or data defines it, 0 none */
+    tn_u32_vec symbol_value;      /* by symbol index: the value whose type or data defines it, 0 none */
     uint32_t main_region;
     uint32_t at_region, at_node; /* insertion point; at_node 0: end of region */
     uint32_t at_location;        /* location given to new nodes */
@@ -147,7 +147,8 @@ tn_node tn_graph_add_node(tn_graph *graph, const tn_node_desc *desc);
 /* The same with the types of the outputs given instead of inferred (copies, the text form); NULL: inferred. */
 tn_node tn_graph_add_node_typed(tn_graph *graph, const tn_node_desc *desc, const tn_type *types);
 /* The same by op name with one output: the short form for builders. attrs may be NULL. */
-tn_value tn_graph_add(tn_graph *graph, const char *op, uint32_t inputs, const tn_value *input, uint32_t attrs, const tn_attr *attr);
+tn_value tn_graph_add(tn_graph *graph, const char *op, uint32_t inputs, const tn_value *input, uint32_t attrs,
+                      const tn_attr *attr);
 /* A constant node's output. The tensor is retained. */
 tn_value tn_graph_constant(tn_graph *graph, tn_tensor *tensor);
 /* A new argument of a region (of the main region: an input). */
@@ -174,15 +175,17 @@ void tn_graph_set_insertion(tn_graph *graph, tn_insertion at);
 
 /* Moves all nodes of `region` but its return to the insertion point, with args[i] for its arguments; `results` receives the
    values it returned. The region is dead afterwards. */
-tn_status tn_region_splice(tn_graph *graph, tn_region region, uint32_t n_args, const tn_value *args, uint32_t n_results, tn_value *results);
+tn_status tn_region_splice(tn_graph *graph, tn_region region, uint32_t n_args, const tn_value *args, uint32_t n_results,
+                           tn_value *results);
 /* Copies a region's nodes (of `source`, which may be another graph with the same op rows, or the same) to the insertion
    point of `graph`, with args[i] for its arguments; `results` receives what it returns. Outputs are inferred anew. Symbols that
    the arguments' types define become the dims of args[i], those that copied nodes define become the copies'; of the rest, those of
    the same graph stay, those of another are mapped by name (fresh ones anew). Values the region reads from outside are looked up
    by `outer` (NULL: same graph, kept). Functions called are copied along to another graph. */
 typedef tn_value tn_outer_lookup(void *ctx, tn_value outer);
-tn_status tn_region_copy(tn_graph *graph, const tn_graph *source, tn_region region, uint32_t n_args, const tn_value *args,
-                         uint32_t n_results, tn_value *results, tn_outer_lookup *outer, void *ctx);
+tn_status tn_region_copy(tn_graph *graph, const tn_graph *source, tn_region region, uint32_t n_args,
+                         const tn_value *args, uint32_t n_results, tn_value *results, tn_outer_lookup *outer,
+                         void *ctx);
 tn_status tn_node_move_before(tn_graph *graph, tn_node node, tn_node before);
 /* Takes an argument that has no uses away from a region; later ones move up. An input of the graph loses its default too. */
 tn_status tn_region_remove_arg(tn_graph *graph, tn_region region, uint32_t index);
@@ -197,18 +200,20 @@ bool tn_node_has_trait(const tn_graph *graph, tn_node node, uint32_t trait);
 const tn_attr *tn_node_attr(const tn_graph *graph, tn_node node, const char *name);
 uint32_t tn_node_attr_count(const tn_graph *graph, tn_node node);
 const tn_attr *tn_node_attr_at(const tn_graph *graph, tn_node node, uint32_t index);
-int64_t tn_attr_int(const tn_graph *graph, tn_node node, const char *name);   /* INT or DTYPE; the row's default when absent */
+/* INT or DTYPE; the row's default when absent. */
+int64_t tn_attr_int(const tn_graph *graph, tn_node node, const char *name);
 double tn_attr_float(const tn_graph *graph, tn_node node, const char *name);
 tn_string tn_attr_string(const tn_graph *graph, tn_node node, const char *name);
 bool tn_attr_string_is(const tn_graph *graph, tn_node node, const char *name, const char *text);
-uint32_t tn_attr_ints(const tn_graph *graph, tn_node node, const char *name, const int64_t **ints); /* 0, NULL when absent */
+/* 0, NULL when absent. */
+uint32_t tn_attr_ints(const tn_graph *graph, tn_node node, const char *name, const int64_t **ints);
 uint32_t tn_attr_dims(const tn_graph *graph, tn_node node, const char *name, const tn_dim **dims);
 tn_tensor *tn_attr_tensor(const tn_graph *graph, tn_node node, const char *name); /* borrowed */
 /* Known contents of a small integer value, as dimensions: the count, or -1. The pointer is valid until the graph changes. */
 int32_t tn_value_contents(const tn_graph *graph, tn_value value, const tn_dim **dims);
 /* The tensor of a value made by a constant node, or NULL. Borrowed. */
 tn_tensor *tn_value_constant(const tn_graph *graph, tn_value value);
-const tn_dim *tn_value_dims(const tn_graph *graph, tn_value value); /* valid until the graph changes */
+const tn_dim *tn_value_dims(const tn_graph *graph, tn_value value);   /* valid until the graph changes */
 bool tn_type_compatible(const tn_graph *graph, tn_type a, tn_type b); /* could be the same at run time */
 const char *tn_type_describe(const tn_graph *graph, tn_type type, char *text, size_t size);
 /* Whether `value` is visible at `node` (defined earlier in its region or in an enclosing one that may be read). */

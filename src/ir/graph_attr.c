@@ -1,18 +1,17 @@
 /* Attributes of nodes: checking against the row, copying into the graph, reading with the row's defaults. */
 #include "ir/graph_internal.h"
 
-static const char *const kind_name[] = {"none", "int", "float", "string", "dtype", "ints", "floats", "strings", "dims", "tensor", "type", "function"};
+static const char *const kind_name[] = {"none",   "int",     "float", "string", "dtype", "ints",
+                                        "floats", "strings", "dims",  "tensor", "type",  "function"};
 
-static const tn_attr_spec *spec_of(const tn_op *op, const char *name)
-{
+static const tn_attr_spec *spec_of(const tn_op *op, const char *name) {
     for (const tn_attr_spec *s = op->attrs; s && s->name; s++)
         if (strcmp(s->name, name) == 0)
             return s;
     return NULL;
 }
 
-static bool is_allowed(const char *allowed, tn_string s)
-{
+static bool is_allowed(const char *allowed, tn_string s) {
     for (const char *p = allowed; *p;) {
         size_t n = strcspn(p, "|");
         if (n == s.length && memcmp(p, s.data, n) == 0)
@@ -22,8 +21,7 @@ static bool is_allowed(const char *allowed, tn_string s)
     return false;
 }
 
-tn_status tn_attrs_check(const tn_op *op, uint32_t count, const tn_attr *attrs, const char *who)
-{
+tn_status tn_attrs_check(const tn_op *op, uint32_t count, const tn_attr *attrs, const char *who) {
     if (!op->attrs && op->dialect != TN_DIALECT_PRIMITIVE && op->dialect != TN_DIALECT_COMPOSITE)
         return TN_OK; /* any */
     for (uint32_t i = 0; i < count; i++) {
@@ -38,7 +36,8 @@ tn_status tn_attrs_check(const tn_op *op, uint32_t count, const tn_attr *attrs, 
             return tn_fail(TN_ERR_MODEL, "%s: attribute '%s' is of kind %s, but must be %s", who, a->key,
                            kind_name[a->kind <= TN_ATTR_FUNCTION ? a->kind : 0], kind_name[s->kind]);
         if (s->allowed && !is_allowed(s->allowed, a->as.s)) {
-            tn_fail(TN_ERR_MODEL, "%s: attribute '%s' is '%.*s'", who, a->key, (int)(a->as.s.length < 60 ? a->as.s.length : 60), a->as.s.data);
+            tn_fail(TN_ERR_MODEL, "%s: attribute '%s' is '%.*s'", who, a->key,
+                    (int)(a->as.s.length < 60 ? a->as.s.length : 60), a->as.s.data);
             tn_fail_hint("one of %s", s->allowed);
             return TN_ERR_MODEL;
         }
@@ -57,8 +56,7 @@ tn_status tn_attrs_check(const tn_op *op, uint32_t count, const tn_attr *attrs, 
     return TN_OK;
 }
 
-tn_attr *tn_attrs_copy(tn_graph *g, uint32_t count, const tn_attr *attrs)
-{
+tn_attr *tn_attrs_copy(tn_graph *g, uint32_t count, const tn_attr *attrs) {
     tn_attr *copy = tn_arena_alloc(&g->arena, count * sizeof *copy);
     if (!copy)
         return NULL;
@@ -71,9 +69,13 @@ tn_attr *tn_attrs_copy(tn_graph *g, uint32_t count, const tn_attr *attrs)
             return NULL;
         c->key = tn_strings_text(&g->strings, c->name);
         switch (a->kind) {
-        case TN_ATTR_STRING: c->as.s.data = tn_arena_strndup(&g->arena, a->as.s.data ? a->as.s.data : "", a->as.s.length); break;
+        case TN_ATTR_STRING:
+            c->as.s.data = tn_arena_strndup(&g->arena, a->as.s.data ? a->as.s.data : "", a->as.s.length);
+            break;
         case TN_ATTR_INTS: c->as.ints = tn_arena_copy(&g->arena, a->as.ints, a->count * sizeof *a->as.ints); break;
-        case TN_ATTR_FLOATS: c->as.floats = tn_arena_copy(&g->arena, a->as.floats, a->count * sizeof *a->as.floats); break;
+        case TN_ATTR_FLOATS:
+            c->as.floats = tn_arena_copy(&g->arena, a->as.floats, a->count * sizeof *a->as.floats);
+            break;
         case TN_ATTR_DIMS: {
             for (uint32_t d = 0; d < a->count; d++)
                 if (!a->as.dims[d].id || a->as.dims[d].id >= g->dims.expr.len) {
@@ -86,7 +88,8 @@ tn_attr *tn_attrs_copy(tn_graph *g, uint32_t count, const tn_attr *attrs)
         case TN_ATTR_STRINGS: {
             tn_string *s = tn_arena_alloc(&g->arena, a->count * sizeof *s);
             for (uint32_t k = 0; s && k < a->count; k++) {
-                s[k] = (tn_string){tn_arena_strndup(&g->arena, a->as.strings[k].data ? a->as.strings[k].data : "", a->as.strings[k].length),
+                s[k] = (tn_string){tn_arena_strndup(&g->arena, a->as.strings[k].data ? a->as.strings[k].data : "",
+                                                    a->as.strings[k].length),
                                    a->as.strings[k].length};
                 if (!s[k].data)
                     return NULL;
@@ -101,7 +104,8 @@ tn_attr *tn_attrs_copy(tn_graph *g, uint32_t count, const tn_attr *attrs)
             break;
         default: break;
         }
-        bool pointer = a->kind == TN_ATTR_INTS || a->kind == TN_ATTR_FLOATS || a->kind == TN_ATTR_DIMS || a->kind == TN_ATTR_STRINGS;
+        bool pointer = a->kind == TN_ATTR_INTS || a->kind == TN_ATTR_FLOATS || a->kind == TN_ATTR_DIMS ||
+                       a->kind == TN_ATTR_STRINGS;
         if ((pointer && !c->as.ints) || (a->kind == TN_ATTR_STRING && !c->as.s.data))
             return NULL;
     }
@@ -110,15 +114,15 @@ tn_attr *tn_attrs_copy(tn_graph *g, uint32_t count, const tn_attr *attrs)
 
 /* --- reading ---------------------------------------------------------------------------------------------------------------- */
 
-uint32_t tn_node_attr_count(const tn_graph *g, tn_node n) { return tn_node_is_alive(g, n) ? g->node.data[n.id].attr_count : 0; }
+uint32_t tn_node_attr_count(const tn_graph *g, tn_node n) {
+    return tn_node_is_alive(g, n) ? g->node.data[n.id].attr_count : 0;
+}
 
-const tn_attr *tn_node_attr_at(const tn_graph *g, tn_node n, uint32_t i)
-{
+const tn_attr *tn_node_attr_at(const tn_graph *g, tn_node n, uint32_t i) {
     return tn_node_is_alive(g, n) && i < g->node.data[n.id].attr_count ? &g->node.data[n.id].attrs[i] : NULL;
 }
 
-const tn_attr *tn_node_attr(const tn_graph *g, tn_node n, const char *name)
-{
+const tn_attr *tn_node_attr(const tn_graph *g, tn_node n, const char *name) {
     if (!tn_node_is_alive(g, n))
         return NULL;
     const tn_node_rec *r = &g->node.data[n.id];
@@ -128,14 +132,12 @@ const tn_attr *tn_node_attr(const tn_graph *g, tn_node n, const char *name)
     return NULL;
 }
 
-static const tn_attr_spec *default_of(const tn_graph *g, tn_node n, const char *name)
-{
+static const tn_attr_spec *default_of(const tn_graph *g, tn_node n, const char *name) {
     const tn_op *op = tn_node_op(g, n);
     return op ? spec_of(op, name) : NULL;
 }
 
-int64_t tn_attr_int(const tn_graph *g, tn_node n, const char *name)
-{
+int64_t tn_attr_int(const tn_graph *g, tn_node n, const char *name) {
     const tn_attr *a = tn_node_attr(g, n, name);
     if (a && (a->kind == TN_ATTR_INT || a->kind == TN_ATTR_DTYPE || a->kind == TN_ATTR_FUNCTION))
         return a->as.i;
@@ -143,8 +145,7 @@ int64_t tn_attr_int(const tn_graph *g, tn_node n, const char *name)
     return s ? s->i : 0;
 }
 
-double tn_attr_float(const tn_graph *g, tn_node n, const char *name)
-{
+double tn_attr_float(const tn_graph *g, tn_node n, const char *name) {
     const tn_attr *a = tn_node_attr(g, n, name);
     if (a && a->kind == TN_ATTR_FLOAT)
         return a->as.f;
@@ -152,8 +153,7 @@ double tn_attr_float(const tn_graph *g, tn_node n, const char *name)
     return s ? s->f : 0;
 }
 
-tn_string tn_attr_string(const tn_graph *g, tn_node n, const char *name)
-{
+tn_string tn_attr_string(const tn_graph *g, tn_node n, const char *name) {
     const tn_attr *a = tn_node_attr(g, n, name);
     if (a && a->kind == TN_ATTR_STRING)
         return a->as.s;
@@ -162,30 +162,26 @@ tn_string tn_attr_string(const tn_graph *g, tn_node n, const char *name)
     return (tn_string){text, strlen(text)};
 }
 
-bool tn_attr_string_is(const tn_graph *g, tn_node n, const char *name, const char *text)
-{
+bool tn_attr_string_is(const tn_graph *g, tn_node n, const char *name, const char *text) {
     tn_string s = tn_attr_string(g, n, name);
     return s.length == strlen(text) && memcmp(s.data, text, s.length) == 0;
 }
 
-uint32_t tn_attr_ints(const tn_graph *g, tn_node n, const char *name, const int64_t **ints)
-{
+uint32_t tn_attr_ints(const tn_graph *g, tn_node n, const char *name, const int64_t **ints) {
     const tn_attr *a = tn_node_attr(g, n, name);
     bool good = a && a->kind == TN_ATTR_INTS;
     *ints = good ? a->as.ints : NULL;
     return good ? a->count : 0;
 }
 
-uint32_t tn_attr_dims(const tn_graph *g, tn_node n, const char *name, const tn_dim **dims)
-{
+uint32_t tn_attr_dims(const tn_graph *g, tn_node n, const char *name, const tn_dim **dims) {
     const tn_attr *a = tn_node_attr(g, n, name);
     bool good = a && a->kind == TN_ATTR_DIMS;
     *dims = good ? a->as.dims : NULL;
     return good ? a->count : 0;
 }
 
-tn_tensor *tn_attr_tensor(const tn_graph *g, tn_node n, const char *name)
-{
+tn_tensor *tn_attr_tensor(const tn_graph *g, tn_node n, const char *name) {
     const tn_attr *a = tn_node_attr(g, n, name);
     return a && a->kind == TN_ATTR_TENSOR ? a->as.tensor : NULL;
 }

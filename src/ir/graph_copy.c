@@ -4,10 +4,10 @@
 typedef struct copier {
     tn_graph *to;
     const tn_graph *from;
-    bool exact;        /* clone: symbols, types and contents are taken as they are, nothing is inferred */
-    uint32_t *value;   /* by value id of `from`: id in `to`, 0 not copied (yet) */
-    uint32_t *node;    /* clone only, else NULL */
-    tn_dim *symbol;    /* by symbol index of `from`, null: not mapped yet */
+    bool exact;      /* clone: symbols, types and contents are taken as they are, nothing is inferred */
+    uint32_t *value; /* by value id of `from`: id in `to`, 0 not copied (yet) */
+    uint32_t *node;  /* clone only, else NULL */
+    tn_dim *symbol;  /* by symbol index of `from`, null: not mapped yet */
     uint32_t symbols;
     tn_outer_lookup *outer;
     void *ctx;
@@ -16,14 +16,14 @@ typedef struct copier {
 
 /* --- dimensions and types ------------------------------------------------------------------------------------------------- */
 
-static tn_dim copy_symbol(copier *c, uint32_t index)
-{
+static tn_dim copy_symbol(copier *c, uint32_t index) {
     if (index < c->symbols && c->symbol[index].id)
         return c->symbol[index];
     const tn_dim_sym s = c->from->dims.symbol.data[index];
     if (c->to == c->from)
         return (tn_dim){s.expr};
-    tn_dim d = s.fresh ? tn_dim_fresh(c->to, s.low, s.high) : tn_dim_symbol(c->to, tn_dim_symbol_name(&c->from->dims, index));
+    tn_dim d =
+        s.fresh ? tn_dim_fresh(c->to, s.low, s.high) : tn_dim_symbol(c->to, tn_dim_symbol_name(&c->from->dims, index));
     if (d.id && !s.fresh && tn_dim_set_bounds(c->to, d, s.low, s.high) != TN_OK)
         return (tn_dim){0};
     if (index < c->symbols)
@@ -31,8 +31,7 @@ static tn_dim copy_symbol(copier *c, uint32_t index)
     return d;
 }
 
-static tn_dim copy_dim(copier *c, tn_dim dim)
-{
+static tn_dim copy_dim(copier *c, tn_dim dim) {
     if (c->exact)
         return dim;
     if (c->depth > 200) {
@@ -57,16 +56,16 @@ static tn_dim copy_dim(copier *c, tn_dim dim)
         tn_dim a = copy_dim(c, (tn_dim){c->from->dims.arg.data[e.args]});
         tn_dim b = copy_dim(c, (tn_dim){c->from->dims.arg.data[e.args + 1]});
         static tn_dim (*const make[])(tn_graph *, tn_dim, tn_dim) = {
-            [TN_DIM_FLOORDIV] = tn_dim_floordiv, [TN_DIM_CEILDIV] = tn_dim_ceildiv, [TN_DIM_MOD] = tn_dim_mod,
-            [TN_DIM_MIN] = tn_dim_min,           [TN_DIM_MAX] = tn_dim_max,         [TN_DIM_BROADCAST] = tn_dim_broadcast};
+            [TN_DIM_FLOORDIV] = tn_dim_floordiv, [TN_DIM_CEILDIV] = tn_dim_ceildiv,
+            [TN_DIM_MOD] = tn_dim_mod,           [TN_DIM_MIN] = tn_dim_min,
+            [TN_DIM_MAX] = tn_dim_max,           [TN_DIM_BROADCAST] = tn_dim_broadcast};
         r = make[e.kind](c->to, a, b);
     }
     c->depth--;
     return r;
 }
 
-static tn_type copy_type(copier *c, tn_type t)
-{
+static tn_type copy_type(copier *c, tn_type t) {
     if (!t.id || (c->to == c->from && c->exact))
         return t;
     tn_kind kind = tn_type_kind(c->from, t);
@@ -90,8 +89,7 @@ static tn_type copy_type(copier *c, tn_type t)
 
 static tn_status copy_nodes(copier *c, uint32_t region, uint32_t n_results, tn_value *results);
 
-static tn_value copy_value(copier *c, tn_value v)
-{
+static tn_value copy_value(copier *c, tn_value v) {
     if (!v.id)
         return v;
     if (c->value[v.id])
@@ -101,8 +99,7 @@ static tn_value copy_value(copier *c, tn_value v)
     return c->to == c->from ? v : (tn_value){0};
 }
 
-static uint32_t copy_location(copier *c, uint32_t location)
-{
+static uint32_t copy_location(copier *c, uint32_t location) {
     if (c->to == c->from || !location)
         return location;
     uint32_t r = 0;
@@ -110,14 +107,15 @@ static uint32_t copy_location(copier *c, uint32_t location)
     tn_location_set s = f->location.data[location];
     for (uint32_t i = 0; i < s.count; i++) {
         tn_origin o = f->origin.data[f->origin_list.data[s.first + i]];
-        r = tn_location_union(c->to, r, tn_location_make(c->to, tn_strings_text(&f->strings, o.what), tn_strings_text(&f->strings, o.name),
-                                                         tn_strings_text(&f->strings, o.file), o.line));
+        r = tn_location_union(c->to, r,
+                              tn_location_make(c->to, tn_strings_text(&f->strings, o.what),
+                                               tn_strings_text(&f->strings, o.name),
+                                               tn_strings_text(&f->strings, o.file), o.line));
     }
     return r;
 }
 
-static uint32_t copy_function(copier *c, uint32_t function)
-{
+static uint32_t copy_function(copier *c, uint32_t function) {
     if (c->to == c->from || c->exact)
         return function;
     const char *name = tn_strings_text(&c->from->strings, c->from->function.data[function].name);
@@ -133,9 +131,12 @@ static uint32_t copy_function(copier *c, uint32_t function)
     if (region.id && results) {
         const tn_u32_vec *args = &c->from->region.data[from].args;
         for (uint32_t i = 0; i < args->len; i++)
-            c->value[args->data[i]] = tn_region_add_arg(c->to, region, copy_type(c, tn_value_type(c->from, (tn_value){args->data[i]})), NULL).id;
+            c->value[args->data[i]] =
+                tn_region_add_arg(c->to, region, copy_type(c, tn_value_type(c->from, (tn_value){args->data[i]})), NULL)
+                    .id;
         tn_graph_insert_at_end(c->to, region);
-        if (copy_nodes(c, from, n_results, results) == TN_OK && tn_region_return(c->to, region, n_results, results) == TN_OK)
+        if (copy_nodes(c, from, n_results, results) == TN_OK &&
+            tn_region_return(c->to, region, n_results, results) == TN_OK)
             made = tn_graph_add_function(c->to, name, region);
     }
     tn_free(c->to->heap, results);
@@ -143,8 +144,7 @@ static uint32_t copy_function(copier *c, uint32_t function)
     return made;
 }
 
-static tn_region copy_region(copier *c, uint32_t from)
-{
+static tn_region copy_region(copier *c, uint32_t from) {
     tn_graph *to = c->to;
     tn_region region = tn_region_create(to);
     uint32_t n = c->from->region.data[from].args.len, n_results = tn_region_result_count(c->from, (tn_region){from});
@@ -159,15 +159,15 @@ static tn_region copy_region(copier *c, uint32_t from)
     bool ok = region.id && results && !to->stuck;
     if (ok) {
         tn_graph_insert_at_end(to, region);
-        ok = copy_nodes(c, from, n_results, results) == TN_OK && tn_region_return(to, region, n_results, results) == TN_OK;
+        ok = copy_nodes(c, from, n_results, results) == TN_OK &&
+             tn_region_return(to, region, n_results, results) == TN_OK;
     }
     tn_graph_set_insertion(to, at);
     tn_free(to->heap, results);
     return ok ? region : (tn_region){0};
 }
 
-static bool copy_attrs(copier *c, const tn_node_rec *n, tn_attr *attrs, tn_arena *scratch)
-{
+static bool copy_attrs(copier *c, const tn_node_rec *n, tn_attr *attrs, tn_arena *scratch) {
     for (uint32_t i = 0; i < n->attr_count; i++) {
         attrs[i] = n->attrs[i];
         if (attrs[i].kind == TN_ATTR_DIMS && attrs[i].count) {
@@ -179,15 +179,15 @@ static bool copy_attrs(copier *c, const tn_node_rec *n, tn_attr *attrs, tn_arena
             attrs[i].as.dims = dims;
         } else if (attrs[i].kind == TN_ATTR_TYPE)
             attrs[i].as.type = copy_type(c, attrs[i].as.type);
-        else if (attrs[i].kind == TN_ATTR_FUNCTION && (attrs[i].as.i = copy_function(c, (uint32_t)attrs[i].as.i)) == UINT32_MAX)
+        else if (attrs[i].kind == TN_ATTR_FUNCTION &&
+                 (attrs[i].as.i = copy_function(c, (uint32_t)attrs[i].as.i)) == UINT32_MAX)
             return false;
     }
     return true;
 }
 
 /* Symbols that a copied node defines become those of its copy. */
-static void map_symbols(copier *c, tn_value old, tn_value copy)
-{
+static void map_symbols(copier *c, tn_value old, tn_value copy) {
     int rank = tn_value_rank(c->from, old);
     if (rank != tn_value_rank(c->to, copy))
         return;
@@ -200,8 +200,7 @@ static void map_symbols(copier *c, tn_value old, tn_value copy)
 }
 
 /* The row for a copy: one that lies in the source graph is copied along. NULL: out of memory. */
-static const tn_op *copy_row(copier *c, const tn_op *op)
-{
+static const tn_op *copy_row(copier *c, const tn_op *op) {
     if (!(op->traits & TN_OWNED_ROW) || c->to == c->from)
         return op;
     tn_op *copy = tn_arena_copy(&c->to->arena, op, sizeof *op);
@@ -212,8 +211,7 @@ static const tn_op *copy_row(copier *c, const tn_op *op)
     return copy;
 }
 
-static tn_status copy_node(copier *c, uint32_t id, tn_arena *scratch)
-{
+static tn_status copy_node(copier *c, uint32_t id, tn_arena *scratch) {
     const tn_node_rec n = c->from->node.data[id];
     tn_graph *to = c->to;
     tn_attr *attrs = tn_arena_alloc(scratch, n.attr_count * sizeof *attrs + 1);
@@ -226,7 +224,8 @@ static tn_status copy_node(copier *c, uint32_t id, tn_arena *scratch)
         tn_value v = {c->from->operand.data[n.inputs + i].value};
         inputs[i] = copy_value(c, v);
         if (v.id && !inputs[i].id)
-            return tn_error_status() == TN_OK ? tn_fail(TN_ERR_INTERNAL, "copying a node: an input was not copied") : tn_error_status();
+            return tn_error_status() == TN_OK ? tn_fail(TN_ERR_INTERNAL, "copying a node: an input was not copied")
+                                              : tn_error_status();
     }
     for (uint32_t i = 0; i < n.region_count; i++)
         if (!(regions[i] = copy_region(c, c->from->region_list.data[n.regions + i])).id)
@@ -283,8 +282,7 @@ static tn_status copy_node(copier *c, uint32_t id, tn_arena *scratch)
     return TN_OK;
 }
 
-static tn_status copy_nodes(copier *c, uint32_t region, uint32_t n_results, tn_value *results)
-{
+static tn_status copy_nodes(copier *c, uint32_t region, uint32_t n_results, tn_value *results) {
     if (++c->depth > TN_MAX_NESTING + 50)
         return tn_fail(TN_ERR_LIMIT, "regions are nested deeper than %d", TN_MAX_NESTING);
     tn_arena scratch;
@@ -303,23 +301,20 @@ static tn_status copy_nodes(copier *c, uint32_t region, uint32_t n_results, tn_v
     return status;
 }
 
-static bool copier_init(copier *c, tn_graph *to, const tn_graph *from)
-{
+static bool copier_init(copier *c, tn_graph *to, const tn_graph *from) {
     *c = (copier){.to = to, .from = from, .symbols = from->dims.symbol.len};
     c->value = tn_alloc_array(to->heap, from->value.len, sizeof *c->value);
     c->symbol = tn_alloc_array(to->heap, c->symbols + 1, sizeof *c->symbol);
     return c->value && c->symbol;
 }
 
-static void copier_free(copier *c)
-{
+static void copier_free(copier *c) {
     tn_free(c->to->heap, c->value);
     tn_free(c->to->heap, c->symbol);
 }
 
-tn_status tn_region_copy(tn_graph *g, const tn_graph *source, tn_region region, uint32_t n_args, const tn_value *args, uint32_t n_results,
-                         tn_value *results, tn_outer_lookup *outer, void *ctx)
-{
+tn_status tn_region_copy(tn_graph *g, const tn_graph *source, tn_region region, uint32_t n_args, const tn_value *args,
+                         uint32_t n_results, tn_value *results, tn_outer_lookup *outer, void *ctx) {
     TN_TRY(tn_graph_changeable(g));
     if (!tn_region_is_alive(source, region) || n_args != tn_region_arg_count(source, region) ||
         n_results > tn_region_result_count(source, region))
@@ -346,10 +341,11 @@ tn_status tn_region_copy(tn_graph *g, const tn_graph *source, tn_region region, 
     return status;
 }
 
-tn_status tn_region_splice(tn_graph *g, tn_region region, uint32_t n_args, const tn_value *args, uint32_t n_results, tn_value *results)
-{
+tn_status tn_region_splice(tn_graph *g, tn_region region, uint32_t n_args, const tn_value *args, uint32_t n_results,
+                           tn_value *results) {
     TN_TRY(tn_graph_changeable(g));
-    if (!tn_region_is_alive(g, region) || n_args != tn_region_arg_count(g, region) || n_results > tn_region_result_count(g, region))
+    if (!tn_region_is_alive(g, region) || n_args != tn_region_arg_count(g, region) ||
+        n_results > tn_region_result_count(g, region))
         return tn_fail(TN_ERR_USAGE, "splicing a region: it is dead, or the number of arguments or results differs");
     for (uint32_t i = 0; i < n_args; i++) {
         tn_value old = tn_region_arg(g, region, i);
@@ -379,27 +375,28 @@ tn_status tn_region_splice(tn_graph *g, tn_region region, uint32_t n_args, const
 
 /* --- clone -------------------------------------------------------------------------------------------------------------------- */
 
-static tn_status clone_tables(tn_graph *to, const tn_graph *from)
-{
+static tn_status clone_tables(tn_graph *to, const tn_graph *from) {
     tn_dims_free(&to->dims);
     to->dims = (tn_dims){0};
     if (!tn_dims_copy(&to->dims, &from->dims, to->heap))
         return TN_ERR_MEMORY;
     for (uint32_t i = 0; i < from->metadata.len; i++) {
         tn_metadata m = from->metadata.data[i];
-        TN_TRY(tn_graph_set_metadata(to, tn_strings_text(&from->strings, m.key), tn_strings_text(&from->strings, m.value),
+        TN_TRY(tn_graph_set_metadata(to, tn_strings_text(&from->strings, m.key),
+                                     tn_strings_text(&from->strings, m.value),
                                      tn_strings_length(&from->strings, m.value)));
     }
     return TN_OK;
 }
 
 /* Fills region `to_region` (made, empty) from one of `from`. */
-static tn_status clone_region(copier *c, uint32_t from_region, uint32_t to_region)
-{
-    uint32_t n = c->from->region.data[from_region].args.len, n_results = tn_region_result_count(c->from, (tn_region){from_region});
+static tn_status clone_region(copier *c, uint32_t from_region, uint32_t to_region) {
+    uint32_t n = c->from->region.data[from_region].args.len,
+             n_results = tn_region_result_count(c->from, (tn_region){from_region});
     for (uint32_t i = 0; i < n; i++) {
         tn_value arg = {c->from->region.data[from_region].args.data[i]};
-        tn_value a = tn_region_add_arg(c->to, (tn_region){to_region}, copy_type(c, tn_value_type(c->from, arg)), tn_value_name(c->from, arg));
+        tn_value a = tn_region_add_arg(c->to, (tn_region){to_region}, copy_type(c, tn_value_type(c->from, arg)),
+                                       tn_value_name(c->from, arg));
         if (!a.id)
             return tn_graph_check(c->to);
         c->value[arg.id] = a.id;
@@ -418,8 +415,7 @@ static tn_status clone_region(copier *c, uint32_t from_region, uint32_t to_regio
     return status;
 }
 
-static tn_status clone_all(copier *c)
-{
+static tn_status clone_all(copier *c) {
     tn_graph *to = c->to;
     TN_TRY(clone_tables(to, c->from));
     for (uint32_t i = 0; i < c->from->function.len; i++) {
@@ -427,13 +423,15 @@ static tn_status clone_all(copier *c)
         if (!region.id)
             return tn_graph_check(to);
         TN_TRY(clone_region(c, c->from->function.data[i].region, region.id));
-        if (tn_graph_add_function(to, tn_strings_text(&c->from->strings, c->from->function.data[i].name), region) == UINT32_MAX)
+        if (tn_graph_add_function(to, tn_strings_text(&c->from->strings, c->from->function.data[i].name), region) ==
+            UINT32_MAX)
             return tn_graph_check(to);
     }
     TN_TRY(clone_region(c, c->from->main_region, to->main_region));
     for (uint32_t i = 0; i < c->from->output_name.len; i++) {
         uint32_t s = c->from->output_name.data[i];
-        uint32_t id = tn_strings_add(&to->strings, tn_strings_text(&c->from->strings, s), tn_strings_length(&c->from->strings, s));
+        uint32_t id = tn_strings_add(&to->strings, tn_strings_text(&c->from->strings, s),
+                                     tn_strings_length(&c->from->strings, s));
         if (id == UINT32_MAX || !tn_vec_push(to->heap, &to->output_name, id))
             return TN_ERR_MEMORY;
     }
@@ -442,8 +440,7 @@ static tn_status clone_all(copier *c)
     return TN_OK;
 }
 
-tn_graph *tn_graph_clone(const tn_graph *from, uint32_t **value_map, uint32_t **node_map)
-{
+tn_graph *tn_graph_clone(const tn_graph *from, uint32_t **value_map, uint32_t **node_map) {
     if (value_map)
         *value_map = NULL;
     if (node_map)

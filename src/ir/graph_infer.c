@@ -4,13 +4,11 @@
 
 #include "ir/graph_internal.h"
 
-tn_status tn_infer_tensor(tn_infer *c, uint32_t output, tn_dtype dtype, int rank, const tn_dim *dims)
-{
+tn_status tn_infer_tensor(tn_infer *c, uint32_t output, tn_dtype dtype, int rank, const tn_dim *dims) {
     return tn_infer_type(c, output, tn_type_tensor(c->graph, dtype, rank, dims));
 }
 
-tn_status tn_infer_type(tn_infer *c, uint32_t output, tn_type type)
-{
+tn_status tn_infer_type(tn_infer *c, uint32_t output, tn_type type) {
     if (c->graph->stuck)
         return tn_error_restore(&c->graph->error);
     if (output < c->outputs)
@@ -18,8 +16,7 @@ tn_status tn_infer_type(tn_infer *c, uint32_t output, tn_type type)
     return TN_OK;
 }
 
-tn_status tn_infer_known(tn_infer *c, uint32_t output, uint32_t n, const tn_dim *dims)
-{
+tn_status tn_infer_known(tn_infer *c, uint32_t output, uint32_t n, const tn_dim *dims) {
     if (output >= c->outputs || n > TN_MAX_CONTENTS)
         return TN_OK; /* knowing less is never wrong */
     for (uint32_t i = 0; i < n; i++)
@@ -33,8 +30,7 @@ tn_status tn_infer_known(tn_infer *c, uint32_t output, uint32_t n, const tn_dim 
     return TN_OK;
 }
 
-tn_dim tn_infer_fresh(tn_infer *c, uint32_t output, int axis, int64_t low, int64_t high)
-{
+tn_dim tn_infer_fresh(tn_infer *c, uint32_t output, int axis, int64_t low, int64_t high) {
     tn_graph *g = c->graph;
     tn_value v = tn_node_output(g, c->node, output);
     if (axis < tn_value_rank(g, v)) {
@@ -48,8 +44,7 @@ tn_dim tn_infer_fresh(tn_infer *c, uint32_t output, int axis, int64_t low, int64
     return tn_dim_fresh(g, low, high);
 }
 
-void tn_fail_at_node(const tn_graph *g, tn_node node)
-{
+void tn_fail_at_node(const tn_graph *g, tn_node node) {
     if (!node.id || node.id >= g->node.len)
         return;
     char text[256];
@@ -63,12 +58,12 @@ void tn_fail_at_node(const tn_graph *g, tn_node node)
         if (!v.id)
             continue;
         tn_node p = tn_value_producer(g, v);
-        tn_fail_where("input %u: %s%s%s", i, tn_value_describe(g, v, text, sizeof text), p.id ? " from " : "", p.id ? tn_node_op_name(g, p) : "");
+        tn_fail_where("input %u: %s%s%s", i, tn_value_describe(g, v, text, sizeof text), p.id ? " from " : "",
+                      p.id ? tn_node_op_name(g, p) : "");
     }
 }
 
-static tn_status fail_at(tn_infer *c, tn_status status, const char *format, va_list args)
-{
+static tn_status fail_at(tn_infer *c, tn_status status, const char *format, va_list args) {
     if (c->graph->stuck && (c->graph->error.status == TN_ERR_MEMORY || c->graph->error.status == TN_ERR_LIMIT)) {
         tn_error_restore(&c->graph->error); /* why a dimension is null */
         tn_fail_at_node(c->graph, c->node);
@@ -76,13 +71,13 @@ static tn_status fail_at(tn_infer *c, tn_status status, const char *format, va_l
     }
     char what[512];
     vsnprintf(what, sizeof what, format, args);
-    tn_fail(status, "%s%s: %s", status == TN_ERR_UNSUPPORTED ? "not supported: " : "", tn_node_op_name(c->graph, c->node), what);
+    tn_fail(status, "%s%s: %s", status == TN_ERR_UNSUPPORTED ? "not supported: " : "",
+            tn_node_op_name(c->graph, c->node), what);
     tn_fail_at_node(c->graph, c->node);
     return status;
 }
 
-tn_status tn_infer_fail(tn_infer *c, const char *format, ...)
-{
+tn_status tn_infer_fail(tn_infer *c, const char *format, ...) {
     va_list args;
     va_start(args, format);
     tn_status status = fail_at(c, TN_ERR_MODEL, format, args);
@@ -90,8 +85,7 @@ tn_status tn_infer_fail(tn_infer *c, const char *format, ...)
     return status;
 }
 
-tn_status tn_infer_unsupported(tn_infer *c, const char *format, ...)
-{
+tn_status tn_infer_unsupported(tn_infer *c, const char *format, ...) {
     va_list args;
     va_start(args, format);
     tn_status status = fail_at(c, TN_ERR_UNSUPPORTED, format, args);
@@ -99,15 +93,13 @@ tn_status tn_infer_unsupported(tn_infer *c, const char *format, ...)
     return status;
 }
 
-tn_status tn_infer_run(tn_graph *g, tn_node node, tn_infer *c)
-{
+tn_status tn_infer_run(tn_graph *g, tn_node node, tn_infer *c) {
     tn_arena scratch;
     tn_arena_init(&scratch, g->heap);
     return tn_infer_run_in(g, node, c, &scratch);
 }
 
-tn_status tn_infer_run_in(tn_graph *g, tn_node node, tn_infer *c, const tn_arena *scratch)
-{
+tn_status tn_infer_run_in(tn_graph *g, tn_node node, tn_infer *c, const tn_arena *scratch) {
     const tn_op *op = g->node.data[node.id].op;
     uint32_t outputs = g->node.data[node.id].output_count;
     *c = (tn_infer){.graph = g, .node = node, .outputs = outputs, .scratch = *scratch};
@@ -120,8 +112,7 @@ tn_status tn_infer_run_in(tn_graph *g, tn_node node, tn_infer *c, const tn_arena
     return op->infer ? op->infer(c) : TN_OK;
 }
 
-tn_status tn_graph_note_symbols(tn_graph *g, uint32_t value)
-{
+tn_status tn_graph_note_symbols(tn_graph *g, uint32_t value) {
     uint32_t n = g->dims.symbol.len;
     if (g->symbol_value.len < n) {
         if (!tn_vec_reserve(g->heap, &g->symbol_value, n - g->symbol_value.len))
@@ -133,14 +124,14 @@ tn_status tn_graph_note_symbols(tn_graph *g, uint32_t value)
     const tn_dim *dims = tn_value_dims(g, (tn_value){value});
     for (int i = 0; i < rank; i++) {
         const tn_dim_expr *e = &g->dims.expr.data[dims[i].id];
-        if (e->kind == TN_DIM_SYMBOL && (!g->symbol_value.data[e->symbol] || !g->value.data[g->symbol_value.data[e->symbol]].alive))
+        if (e->kind == TN_DIM_SYMBOL &&
+            (!g->symbol_value.data[e->symbol] || !g->value.data[g->symbol_value.data[e->symbol]].alive))
             g->symbol_value.data[e->symbol] = value;
     }
     return TN_OK;
 }
 
-static tn_status apply_types(tn_graph *g, tn_node node, const tn_infer *c)
-{
+static tn_status apply_types(tn_graph *g, tn_node node, const tn_infer *c) {
     for (uint32_t i = 0; i < c->outputs; i++) {
         uint32_t id = g->node.data[node.id].outputs + i;
         if (c->contents[i].n >= 0) {
@@ -157,8 +148,7 @@ static tn_status apply_types(tn_graph *g, tn_node node, const tn_infer *c)
     return TN_OK;
 }
 
-tn_status tn_node_reinfer(tn_graph *g, tn_node node)
-{
+tn_status tn_node_reinfer(tn_graph *g, tn_node node) {
     tn_infer c;
     tn_status status = tn_infer_run(g, node, &c);
     if (status == TN_OK)
@@ -167,8 +157,7 @@ tn_status tn_node_reinfer(tn_graph *g, tn_node node)
     return status;
 }
 
-tn_status tn_node_infer_types(tn_graph *g, tn_node node, tn_type *types)
-{
+tn_status tn_node_infer_types(tn_graph *g, tn_node node, tn_type *types) {
     tn_infer c;
     tn_status status = tn_infer_run(g, node, &c);
     for (uint32_t i = 0; status == TN_OK && i < c.outputs; i++)
@@ -177,8 +166,7 @@ tn_status tn_node_infer_types(tn_graph *g, tn_node node, tn_type *types)
     return status;
 }
 
-tn_status tn_value_set_type(tn_graph *g, tn_value value, tn_type type)
-{
+tn_status tn_value_set_type(tn_graph *g, tn_value value, tn_type type) {
     TN_TRY(tn_graph_changeable(g));
     if (!tn_value_is_alive(g, value) || type.id >= g->type.len)
         return tn_fail(TN_ERR_USAGE, "setting the type of a value that is null or dead");

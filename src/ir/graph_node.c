@@ -3,8 +3,7 @@
 
 #define ORDER_GAP ((uint64_t)1 << 24)
 
-static tn_status return_infer(tn_infer *c)
-{
+static tn_status return_infer(tn_infer *c) {
     (void)c;
     return TN_OK;
 }
@@ -22,8 +21,7 @@ const tn_op tn_op_return = {
 
 /* --- use lists ------------------------------------------------------------------------------------------------------------- */
 
-void tn_operand_link(tn_graph *g, uint32_t operand, uint32_t value)
-{
+void tn_operand_link(tn_graph *g, uint32_t operand, uint32_t value) {
     tn_operand *o = &g->operand.data[operand];
     o->value = value;
     o->previous = o->next = 0;
@@ -37,8 +35,7 @@ void tn_operand_link(tn_graph *g, uint32_t operand, uint32_t value)
     v->use_count++;
 }
 
-void tn_operand_unlink(tn_graph *g, uint32_t operand)
-{
+void tn_operand_unlink(tn_graph *g, uint32_t operand) {
     tn_operand *o = &g->operand.data[operand];
     if (!o->value)
         return;
@@ -54,8 +51,7 @@ void tn_operand_unlink(tn_graph *g, uint32_t operand)
 }
 
 /* Gives a node a new operand range. */
-static tn_status node_set_operands(tn_graph *g, uint32_t node, uint32_t count, const tn_value *values)
-{
+static tn_status node_set_operands(tn_graph *g, uint32_t node, uint32_t count, const tn_value *values) {
     if (!tn_vec_reserve(g->heap, &g->operand, count))
         return TN_ERR_MEMORY;
     tn_node_rec *n = &g->node.data[node];
@@ -72,15 +68,13 @@ static tn_status node_set_operands(tn_graph *g, uint32_t node, uint32_t count, c
 
 /* --- places in a region --------------------------------------------------------------------------------------------------------- */
 
-static void region_renumber(tn_graph *g, uint32_t region)
-{
+static void region_renumber(tn_graph *g, uint32_t region) {
     uint64_t order = ORDER_GAP;
     for (uint32_t n = g->region.data[region].first; n; n = g->node.data[n].next, order += ORDER_GAP)
         g->node.data[n].order = order;
 }
 
-void tn_node_link(tn_graph *g, uint32_t node, uint32_t region, uint32_t before)
-{
+void tn_node_link(tn_graph *g, uint32_t node, uint32_t region, uint32_t before) {
     tn_region_rec *r = &g->region.data[region];
     tn_node_rec *n = &g->node.data[node];
     if (!before && r->last && g->node.data[r->last].op == &tn_op_return && n->op != &tn_op_return)
@@ -110,8 +104,7 @@ void tn_node_link(tn_graph *g, uint32_t node, uint32_t region, uint32_t before)
         region_renumber(g, region);
 }
 
-void tn_node_unlink(tn_graph *g, uint32_t node)
-{
+void tn_node_unlink(tn_graph *g, uint32_t node) {
     tn_node_rec *n = &g->node.data[node];
     tn_region_rec *r = &g->region.data[n->region];
     if (n->previous)
@@ -125,8 +118,7 @@ void tn_node_unlink(tn_graph *g, uint32_t node)
     n->next = n->previous = 0;
 }
 
-tn_status tn_node_move_before(tn_graph *g, tn_node node, tn_node before)
-{
+tn_status tn_node_move_before(tn_graph *g, tn_node node, tn_node before) {
     TN_TRY(tn_graph_changeable(g));
     if (!tn_node_is_alive(g, node) || !tn_node_is_alive(g, before) || node.id == before.id)
         return tn_fail(TN_ERR_USAGE, "moving a node: it or its target is dead, or they are the same");
@@ -136,8 +128,7 @@ tn_status tn_node_move_before(tn_graph *g, tn_node node, tn_node before)
     return TN_OK;
 }
 
-bool tn_value_visible(const tn_graph *g, tn_value value, tn_node node)
-{
+bool tn_value_visible(const tn_graph *g, tn_value value, tn_node node) {
     if (!tn_value_is_alive(g, value))
         return false;
     const tn_value_rec *v = &g->value.data[value.id];
@@ -147,15 +138,15 @@ bool tn_value_visible(const tn_graph *g, tn_value value, tn_node node)
         if (n->region == home)
             return !v->producer || g->node.data[v->producer].order < n->order;
         at = g->region.data[n->region].owner;
-        if (at && g->node.data[at].op && !(g->node.data[at].op->traits & TN_CONTROL) && g->node.data[at].op->dialect != TN_DIALECT_ONNX)
+        if (at && g->node.data[at].op && !(g->node.data[at].op->traits & TN_CONTROL) &&
+            g->node.data[at].op->dialect != TN_DIALECT_ONNX)
             return false; /* closed region */
     }
     return false;
 }
 
 /* Whether a value may be read by a node put at the insertion point. Regions that have no owner yet may read anything. */
-static bool visible_at(const tn_graph *g, tn_value value, uint32_t region, uint32_t before)
-{
+static bool visible_at(const tn_graph *g, tn_value value, uint32_t region, uint32_t before) {
     const tn_value_rec *v = &g->value.data[value.id];
     uint32_t home = v->producer ? g->node.data[v->producer].region : v->region;
     while (region) {
@@ -172,10 +163,11 @@ static bool visible_at(const tn_graph *g, tn_value value, uint32_t region, uint3
 
 /* --- regions ---------------------------------------------------------------------------------------------------------------------- */
 
-bool tn_region_is_alive(const tn_graph *g, tn_region r) { return r.id && r.id < g->region.len && g->region.data[r.id].alive; }
+bool tn_region_is_alive(const tn_graph *g, tn_region r) {
+    return r.id && r.id < g->region.len && g->region.data[r.id].alive;
+}
 
-tn_region tn_region_create(tn_graph *g)
-{
+tn_region tn_region_create(tn_graph *g) {
     if (g->region.len > 1 && tn_graph_changeable(g) != TN_OK)
         return (tn_region){0};
     if (!tn_vec_push(g->heap, &g->region, (tn_region_rec){.alive = true})) {
@@ -185,8 +177,7 @@ tn_region tn_region_create(tn_graph *g)
     return (tn_region){g->region.len - 1};
 }
 
-tn_value tn_region_add_arg(tn_graph *g, tn_region region, tn_type type, const char *name)
-{
+tn_value tn_region_add_arg(tn_graph *g, tn_region region, tn_type type, const char *name) {
     if (tn_graph_changeable(g) != TN_OK)
         return (tn_value){0};
     if (!tn_region_is_alive(g, region)) {
@@ -197,7 +188,8 @@ tn_value tn_region_add_arg(tn_graph *g, tn_region region, tn_type type, const ch
     tn_region_rec *r = &g->region.data[region.id];
     if (id == UINT32_MAX || !tn_vec_reserve(g->heap, &r->args, 1))
         goto stick;
-    tn_value_rec v = {.type = type.id, .name = id, .region = region.id, .index = r->args.len, .contents_count = -1, .alive = true};
+    tn_value_rec v = {
+        .type = type.id, .name = id, .region = region.id, .index = r->args.len, .contents_count = -1, .alive = true};
     if (!tn_vec_push(g->heap, &g->value, v))
         goto stick;
     uint32_t value = g->value.len - 1;
@@ -210,8 +202,7 @@ stick:
     return (tn_value){0};
 }
 
-tn_status tn_region_remove_arg(tn_graph *g, tn_region region, uint32_t index)
-{
+tn_status tn_region_remove_arg(tn_graph *g, tn_region region, uint32_t index) {
     TN_TRY(tn_graph_changeable(g));
     if (!tn_region_is_alive(g, region) || index >= g->region.data[region.id].args.len)
         return tn_fail(TN_ERR_USAGE, "removing an argument that does not exist");
@@ -233,8 +224,7 @@ tn_status tn_region_remove_arg(tn_graph *g, tn_region region, uint32_t index)
     return TN_OK;
 }
 
-tn_status tn_node_release_regions(tn_graph *g, tn_node node)
-{
+tn_status tn_node_release_regions(tn_graph *g, tn_node node) {
     TN_TRY(tn_graph_changeable(g));
     if (!tn_node_is_alive(g, node))
         return tn_fail(TN_ERR_USAGE, "taking the regions of a node that is null or dead");
@@ -245,8 +235,7 @@ tn_status tn_node_release_regions(tn_graph *g, tn_node node)
     return TN_OK;
 }
 
-tn_status tn_region_return(tn_graph *g, tn_region region, uint32_t count, const tn_value *values)
-{
+tn_status tn_region_return(tn_graph *g, tn_region region, uint32_t count, const tn_value *values) {
     if (g->main_region)
         TN_TRY(tn_graph_changeable(g));
     if (!tn_region_is_alive(g, region))
@@ -272,8 +261,7 @@ tn_status tn_region_return(tn_graph *g, tn_region region, uint32_t count, const 
     return status;
 }
 
-tn_status tn_graph_add_output(tn_graph *g, tn_value value, const char *name)
-{
+tn_status tn_graph_add_output(tn_graph *g, tn_value value, const char *name) {
     TN_TRY(tn_graph_changeable(g));
     if (!tn_value_is_alive(g, value)) {
         tn_fail(TN_ERR_USAGE, "output '%s' is null or dead", name ? name : "");
@@ -300,8 +288,7 @@ tn_status tn_graph_add_output(tn_graph *g, tn_value value, const char *name)
 
 /* --- adding ------------------------------------------------------------------------------------------------------------------------- */
 
-static tn_status check_arity(const tn_op *op, const tn_node_desc *d, uint32_t outputs)
-{
+static tn_status check_arity(const tn_op *op, const tn_node_desc *d, uint32_t outputs) {
     if ((int)d->input_count < op->min_inputs || (op->max_inputs >= 0 && (int)d->input_count > op->max_inputs)) {
         tn_fail(TN_ERR_MODEL, "%s has %u inputs, but takes %s%d%s", op->name, d->input_count,
                 op->max_inputs == op->min_inputs ? "" : "at least ", op->min_inputs, op->inputs ? "" : "");
@@ -316,8 +303,7 @@ static tn_status check_arity(const tn_op *op, const tn_node_desc *d, uint32_t ou
     return TN_OK;
 }
 
-static tn_status check_inputs(const tn_graph *g, const tn_op *op, const tn_node_desc *d)
-{
+static tn_status check_inputs(const tn_graph *g, const tn_op *op, const tn_node_desc *d) {
     for (uint32_t i = 0; i < d->input_count; i++) {
         tn_value v = d->inputs[i];
         if (!v.id) {
@@ -328,17 +314,19 @@ static tn_status check_inputs(const tn_graph *g, const tn_op *op, const tn_node_
         if (!tn_value_is_alive(g, v))
             return tn_fail(TN_ERR_USAGE, "input %u of %s is dead or of another graph", i, op->name);
         if (!visible_at(g, v, g->at_region, g->at_node))
-            return tn_fail(TN_ERR_USAGE, "input %u of %s is not defined before this node (or lies in a region it cannot see)", i, op->name);
+            return tn_fail(TN_ERR_USAGE,
+                           "input %u of %s is not defined before this node (or lies in a region it cannot see)", i,
+                           op->name);
     }
     for (uint32_t i = 0; i < d->region_count; i++)
-        if (!tn_region_is_alive(g, d->regions[i]) || g->region.data[d->regions[i].id].owner || d->regions[i].id == g->main_region)
+        if (!tn_region_is_alive(g, d->regions[i]) || g->region.data[d->regions[i].id].owner ||
+            d->regions[i].id == g->main_region)
             return tn_fail(TN_ERR_USAGE, "region %u of %s is null, dead or owned already", i, op->name);
     return TN_OK;
 }
 
 /* Output values, operands, regions, attributes of a node whose record is the last one. */
-static tn_status node_fill(tn_graph *g, uint32_t id, const tn_node_desc *d, uint32_t outputs)
-{
+static tn_status node_fill(tn_graph *g, uint32_t id, const tn_node_desc *d, uint32_t outputs) {
     uint32_t name = d->name ? tn_strings_add(&g->strings, d->name, strlen(d->name)) : 0;
     if (name == UINT32_MAX)
         return TN_ERR_MEMORY;
@@ -365,13 +353,11 @@ static tn_status node_fill(tn_graph *g, uint32_t id, const tn_node_desc *d, uint
     return TN_OK;
 }
 
-tn_node tn_graph_add_node(tn_graph *g, const tn_node_desc *d)
-{
+tn_node tn_graph_add_node(tn_graph *g, const tn_node_desc *d) {
     return tn_graph_add_node_typed(g, d, NULL);
 }
 
-tn_node tn_graph_add_node_typed(tn_graph *g, const tn_node_desc *d, const tn_type *types)
-{
+tn_node tn_graph_add_node_typed(tn_graph *g, const tn_node_desc *d, const tn_type *types) {
     if (tn_graph_changeable(g) != TN_OK)
         return (tn_node){0};
     uint32_t id = 0;
@@ -414,8 +400,8 @@ stick:
     return (tn_node){0};
 }
 
-tn_value tn_graph_add(tn_graph *g, const char *op, uint32_t inputs, const tn_value *input, uint32_t attrs, const tn_attr *attr)
-{
+tn_value tn_graph_add(tn_graph *g, const char *op, uint32_t inputs, const tn_value *input, uint32_t attrs,
+                      const tn_attr *attr) {
     if (tn_graph_changeable(g) != TN_OK)
         return (tn_value){0};
     const tn_op *row = tn_op_find(g->ops, op, strlen(op));
@@ -424,12 +410,12 @@ tn_value tn_graph_add(tn_graph *g, const char *op, uint32_t inputs, const tn_val
         tn_graph_stick(g);
         return (tn_value){0};
     }
-    tn_node n = tn_graph_add_node(g, &(tn_node_desc){.op = row, .input_count = inputs, .inputs = input, .attr_count = attrs, .attrs = attr});
+    tn_node n = tn_graph_add_node(
+        g, &(tn_node_desc){.op = row, .input_count = inputs, .inputs = input, .attr_count = attrs, .attrs = attr});
     return n.id ? tn_node_output(g, n, 0) : (tn_value){0};
 }
 
-tn_value tn_graph_constant(tn_graph *g, tn_tensor *tensor)
-{
+tn_value tn_graph_constant(tn_graph *g, tn_tensor *tensor) {
     if (tn_graph_changeable(g) != TN_OK)
         return (tn_value){0};
     if (!tensor) {
@@ -444,16 +430,15 @@ tn_value tn_graph_constant(tn_graph *g, tn_tensor *tensor)
 
 /* --- changing ----------------------------------------------------------------------------------------------------------------------- */
 
-tn_status tn_node_set_input(tn_graph *g, tn_node node, uint32_t index, tn_value value)
-{
+tn_status tn_node_set_input(tn_graph *g, tn_node node, uint32_t index, tn_value value) {
     TN_TRY(tn_graph_changeable(g));
     if (!tn_node_is_alive(g, node) || index >= g->node.data[node.id].input_count)
         return tn_fail(TN_ERR_USAGE, "setting input %u of a node that is dead or has no such input", index);
     if (value.id && !tn_value_is_alive(g, value))
         return tn_fail(TN_ERR_USAGE, "setting input %u of a node to a dead value", index);
     if (value.id && !tn_value_visible(g, value, node)) {
-        tn_fail(TN_ERR_MODEL, "input %u of %s would not be defined before it (a cycle, or a region it cannot see)", index,
-                tn_node_op_name(g, node));
+        tn_fail(TN_ERR_MODEL, "input %u of %s would not be defined before it (a cycle, or a region it cannot see)",
+                index, tn_node_op_name(g, node));
         tn_fail_at_node(g, node);
         return TN_ERR_MODEL;
     }
@@ -463,8 +448,7 @@ tn_status tn_node_set_input(tn_graph *g, tn_node node, uint32_t index, tn_value 
     return TN_OK;
 }
 
-tn_status tn_value_replace_uses(tn_graph *g, tn_value from, tn_value to)
-{
+tn_status tn_value_replace_uses(tn_graph *g, tn_value from, tn_value to) {
     TN_TRY(tn_graph_changeable(g));
     if (!tn_value_is_alive(g, from) || !tn_value_is_alive(g, to))
         return tn_fail(TN_ERR_USAGE, "replacing uses: a value is null or dead");
@@ -482,8 +466,7 @@ tn_status tn_value_replace_uses(tn_graph *g, tn_value from, tn_value to)
     return TN_OK;
 }
 
-void tn_node_kill(tn_graph *g, uint32_t id)
-{
+void tn_node_kill(tn_graph *g, uint32_t id) {
     tn_node_rec *n = &g->node.data[id];
     if (!n->op)
         return;
@@ -509,8 +492,7 @@ void tn_node_kill(tn_graph *g, uint32_t id)
     n->input_count = 0;
 }
 
-tn_status tn_node_remove(tn_graph *g, tn_node node)
-{
+tn_status tn_node_remove(tn_graph *g, tn_node node) {
     TN_TRY(tn_graph_changeable(g));
     if (!tn_node_is_alive(g, node))
         return tn_fail(TN_ERR_USAGE, "removing a node that is null or dead");
@@ -527,13 +509,14 @@ tn_status tn_node_remove(tn_graph *g, tn_node node)
     return TN_OK;
 }
 
-tn_status tn_node_add_control(tn_graph *g, tn_node node, tn_node before)
-{
+tn_status tn_node_add_control(tn_graph *g, tn_node node, tn_node before) {
     TN_TRY(tn_graph_changeable(g));
     if (!tn_node_is_alive(g, node) || !tn_node_is_alive(g, before))
         return tn_fail(TN_ERR_USAGE, "control input: a node is null or dead");
-    if (g->node.data[node.id].region != g->node.data[before.id].region || g->node.data[before.id].order >= g->node.data[node.id].order)
-        return tn_fail(TN_ERR_MODEL, "control input: the earlier node must stand before the later one in the same region");
+    if (g->node.data[node.id].region != g->node.data[before.id].region ||
+        g->node.data[before.id].order >= g->node.data[node.id].order)
+        return tn_fail(TN_ERR_MODEL,
+                       "control input: the earlier node must stand before the later one in the same region");
     tn_node_rec *n = &g->node.data[node.id];
     uint32_t count = n->control_count;
     if (!tn_vec_reserve(g->heap, &g->control_list, count + 1))

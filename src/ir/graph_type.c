@@ -3,8 +3,7 @@
 
 #include "ir/graph_internal.h"
 
-uint32_t tn_dim_list_add(tn_graph *g, uint32_t count, const tn_dim *dims)
-{
+uint32_t tn_dim_list_add(tn_graph *g, uint32_t count, const tn_dim *dims) {
     uint32_t first = g->dim_list.len;
     /* `dims` may point into dim_list itself: copy by index after growing */
     bool inside = count && g->dim_list.len && dims >= g->dim_list.data && dims < g->dim_list.data + g->dim_list.len;
@@ -24,8 +23,7 @@ typedef struct type_key {
     const tn_dim *dims;
 } type_key;
 
-static bool type_equal(const void *ctx, uint32_t id)
-{
+static bool type_equal(const void *ctx, uint32_t id) {
     const type_key *k = ctx;
     const tn_type_rec *r = &k->g->type.data[id];
     if (r->kind != k->rec.kind || r->dtype != k->rec.dtype || r->rank != k->rec.rank || r->element != k->rec.element)
@@ -36,9 +34,9 @@ static bool type_equal(const void *ctx, uint32_t id)
     return true;
 }
 
-static tn_type type_intern(tn_graph *g, tn_type_rec rec, const tn_dim *dims)
-{
-    uint64_t h = tn_hash_mix((uint64_t)rec.kind | (uint64_t)rec.dtype << 8 | (uint64_t)(uint8_t)rec.rank << 16, rec.element);
+static tn_type type_intern(tn_graph *g, tn_type_rec rec, const tn_dim *dims) {
+    uint64_t h =
+        tn_hash_mix((uint64_t)rec.kind | (uint64_t)rec.dtype << 8 | (uint64_t)(uint8_t)rec.rank << 16, rec.element);
     for (int i = 0; i < rec.rank; i++)
         h = tn_hash_mix(h, dims[i].id);
     type_key key = {g, rec, dims};
@@ -58,8 +56,7 @@ fail:
 }
 
 /* False with the error set. */
-static bool can_intern(tn_graph *g, tn_type element)
-{
+static bool can_intern(tn_graph *g, tn_type element) {
     if (tn_graph_changeable(g) != TN_OK)
         return false;
     if (element.id < g->type.len)
@@ -69,8 +66,7 @@ static bool can_intern(tn_graph *g, tn_type element)
     return false;
 }
 
-static bool known_dtype(tn_graph *g, tn_dtype dtype)
-{
+static bool known_dtype(tn_graph *g, tn_dtype dtype) {
     if ((unsigned)dtype < TN_DTYPE_COUNT)
         return true;
     tn_fail(TN_ERR_USAGE, "%d is no element type", (int)dtype);
@@ -78,8 +74,7 @@ static bool known_dtype(tn_graph *g, tn_dtype dtype)
     return false;
 }
 
-tn_type tn_type_tensor(tn_graph *g, tn_dtype dtype, int rank, const tn_dim *dims)
-{
+tn_type tn_type_tensor(tn_graph *g, tn_dtype dtype, int rank, const tn_dim *dims) {
     if (!can_intern(g, (tn_type){0}) || !known_dtype(g, dtype))
         return (tn_type){0};
     if (rank > 0 && !dims) {
@@ -100,49 +95,62 @@ tn_type tn_type_tensor(tn_graph *g, tn_dtype dtype, int rank, const tn_dim *dims
         }
     if (dtype == TN_DTYPE_NONE && rank < 0)
         return (tn_type){0}; /* unknown */
-    return type_intern(g, (tn_type_rec){.kind = TN_KIND_TENSOR, .dtype = (uint8_t)dtype, .rank = (int8_t)(rank < 0 ? -1 : rank)}, dims);
+    return type_intern(
+        g, (tn_type_rec){.kind = TN_KIND_TENSOR, .dtype = (uint8_t)dtype, .rank = (int8_t)(rank < 0 ? -1 : rank)},
+        dims);
 }
 
-tn_type tn_type_sequence(tn_graph *g, tn_type element)
-{
-    return !can_intern(g, element) ? (tn_type){0} : type_intern(g, (tn_type_rec){.kind = TN_KIND_SEQUENCE, .rank = -1, .element = element.id}, NULL);
+tn_type tn_type_sequence(tn_graph *g, tn_type element) {
+    return !can_intern(g, element)
+               ? (tn_type){0}
+               : type_intern(g, (tn_type_rec){.kind = TN_KIND_SEQUENCE, .rank = -1, .element = element.id}, NULL);
 }
 
-tn_type tn_type_optional(tn_graph *g, tn_type element)
-{
-    return !can_intern(g, element) ? (tn_type){0} : type_intern(g, (tn_type_rec){.kind = TN_KIND_OPTIONAL, .rank = -1, .element = element.id}, NULL);
+tn_type tn_type_optional(tn_graph *g, tn_type element) {
+    return !can_intern(g, element)
+               ? (tn_type){0}
+               : type_intern(g, (tn_type_rec){.kind = TN_KIND_OPTIONAL, .rank = -1, .element = element.id}, NULL);
 }
 
-tn_type tn_type_map(tn_graph *g, tn_dtype key, tn_type value)
-{
-    return !can_intern(g, value) || !known_dtype(g, key) ? (tn_type){0}
-                    : type_intern(g, (tn_type_rec){.kind = TN_KIND_MAP, .dtype = (uint8_t)key, .rank = -1, .element = value.id}, NULL);
+tn_type tn_type_map(tn_graph *g, tn_dtype key, tn_type value) {
+    return !can_intern(g, value) || !known_dtype(g, key)
+               ? (tn_type){0}
+               : type_intern(g,
+                             (tn_type_rec){.kind = TN_KIND_MAP, .dtype = (uint8_t)key, .rank = -1, .element = value.id},
+                             NULL);
 }
 
 static const tn_type_rec *rec_of(const tn_graph *g, tn_type t) {
     static const tn_type_rec unknown = {.rank = -1};
     return g && t.id && t.id < g->type.len ? &g->type.data[t.id] : &unknown;
 }
-tn_kind tn_type_kind(const tn_graph *g, tn_type t) { return (tn_kind)rec_of(g, t)->kind; }
-tn_dtype tn_type_dtype(const tn_graph *g, tn_type t) { return (tn_dtype)rec_of(g, t)->dtype; }
-int tn_type_rank(const tn_graph *g, tn_type t) { return rec_of(g, t)->rank; }
-tn_type tn_type_element(const tn_graph *g, tn_type t) { return (tn_type){rec_of(g, t)->element}; }
+tn_kind tn_type_kind(const tn_graph *g, tn_type t) {
+    return (tn_kind)rec_of(g, t)->kind;
+}
+tn_dtype tn_type_dtype(const tn_graph *g, tn_type t) {
+    return (tn_dtype)rec_of(g, t)->dtype;
+}
+int tn_type_rank(const tn_graph *g, tn_type t) {
+    return rec_of(g, t)->rank;
+}
+tn_type tn_type_element(const tn_graph *g, tn_type t) {
+    return (tn_type){rec_of(g, t)->element};
+}
 
-const tn_dim *tn_type_dims(const tn_graph *g, tn_type t)
-{
+const tn_dim *tn_type_dims(const tn_graph *g, tn_type t) {
     const tn_type_rec *r = rec_of(g, t);
     return r->rank > 0 ? g->dim_list.data + r->dims : NULL;
 }
 
-bool tn_type_compatible(const tn_graph *g, tn_type a, tn_type b)
-{
+bool tn_type_compatible(const tn_graph *g, tn_type a, tn_type b) {
     if (a.id == b.id || !a.id || !b.id)
         return true;
     const tn_type_rec *x = rec_of(g, a), *y = rec_of(g, b);
     if (x->kind != y->kind)
         return false;
     if (x->kind != TN_KIND_TENSOR)
-        return (x->kind != TN_KIND_MAP || x->dtype == y->dtype) && tn_type_compatible(g, (tn_type){x->element}, (tn_type){y->element});
+        return (x->kind != TN_KIND_MAP || x->dtype == y->dtype) &&
+               tn_type_compatible(g, (tn_type){x->element}, (tn_type){y->element});
     if (x->dtype != y->dtype && x->dtype != TN_DTYPE_NONE && y->dtype != TN_DTYPE_NONE)
         return false;
     if (x->rank < 0 || y->rank < 0)
@@ -155,8 +163,7 @@ bool tn_type_compatible(const tn_graph *g, tn_type a, tn_type b)
     return true;
 }
 
-const char *tn_type_describe(const tn_graph *g, tn_type t, char *text, size_t size)
-{
+const char *tn_type_describe(const tn_graph *g, tn_type t, char *text, size_t size) {
     const tn_type_rec *r = rec_of(g, t);
     tn_text out;
     if (!text)
@@ -167,8 +174,9 @@ const char *tn_type_describe(const tn_graph *g, tn_type t, char *text, size_t si
         tn_text_add(&out, "unknown");
     else if (r->kind != TN_KIND_TENSOR) {
         char inner[128];
-        tn_text_printf(&out, "%s<%s%s%s>", kind[r->kind], r->kind == TN_KIND_MAP ? tn_dtype_name((tn_dtype)r->dtype) : "",
-                       r->kind == TN_KIND_MAP ? ", " : "", tn_type_describe(g, (tn_type){r->element}, inner, sizeof inner));
+        tn_text_printf(
+            &out, "%s<%s%s%s>", kind[r->kind], r->kind == TN_KIND_MAP ? tn_dtype_name((tn_dtype)r->dtype) : "",
+            r->kind == TN_KIND_MAP ? ", " : "", tn_type_describe(g, (tn_type){r->element}, inner, sizeof inner));
     } else {
         tn_text_add(&out, tn_dtype_name((tn_dtype)r->dtype));
         tn_text_add(&out, r->rank < 0 ? "[*]" : "[");

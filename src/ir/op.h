@@ -23,18 +23,19 @@ enum {
     TN_ASSOCIATIVE = 1 << 2, /* exactly, for integers (floats: mathematically) */
     TN_IDEMPOTENT = 1 << 3,  /* f(f(x)) = f(x) */
     TN_VIEW = 1 << 4,        /* moves elements only: an index map from output to input 0 */
-    TN_EXACT = 1 << 5,       /* same bits on every back end (integer, movement, compare, cast, + - * / sqrt): folded at -O1 */
-    TN_EFFECT = 1 << 6,      /* has a side effect: never removed, merged, folded or reordered with other effects */
-    TN_RANDOM = 1 << 7,      /* never merged or folded */
-    TN_TERMINATOR = 1 << 8,  /* return */
-    TN_CONTROL = 1 << 9,     /* owns regions that may read enclosing values: if, while, scan */
-    TN_CALL = 1 << 10,       /* calls a function of the graph */
-    TN_CONSTANT = 1 << 11,   /* no inputs, `value` attribute */
+    TN_EXACT = 1 << 5, /* same bits on every back end (integer, movement, compare, cast, + - * / sqrt): folded at -O1 */
+    TN_EFFECT = 1 << 6,     /* has a side effect: never removed, merged, folded or reordered with other effects */
+    TN_RANDOM = 1 << 7,     /* never merged or folded */
+    TN_TERMINATOR = 1 << 8, /* return */
+    TN_CONTROL = 1 << 9,    /* owns regions that may read enclosing values: if, while, scan */
+    TN_CALL = 1 << 10,      /* calls a function of the graph */
+    TN_CONSTANT = 1 << 11,  /* no inputs, `value` attribute */
     TN_REDUCTION = 1 << 12,
     TN_CONTRACTION = 1 << 13,
-    TN_HOST = 1 << 14,       /* works on host objects or strings, or has data-dependent control: a HOST instruction */
+    TN_HOST = 1 << 14, /* works on host objects or strings, or has data-dependent control: a HOST instruction */
     TN_OPTIONAL_INPUTS = 1 << 15, /* inputs may be absent (null) */
-    TN_OWNED_ROW = 1 << 16 /* the row lies in the graph's arena (an operator no table has): another graph's nodes need a copy */
+    TN_OWNED_ROW =
+        1 << 16 /* the row lies in the graph's arena (an operator no table has): another graph's nodes need a copy */
 };
 
 /* Attributes. */
@@ -100,12 +101,12 @@ typedef struct tn_infer {
     tn_graph *graph;
     tn_node node;
     uint32_t outputs;
-    tn_type *type;               /* [outputs], filled by infer */
-    struct tn_infer_contents {   /* known elements of an integer output of rank 0 or 1, as dimensions; n = -1: unknown */
+    tn_type *type;             /* [outputs], filled by infer */
+    struct tn_infer_contents { /* known elements of an integer output of rank 0 or 1, as dimensions; n = -1: unknown */
         int32_t n;
         const tn_dim *dims; /* in `scratch` */
-    } *contents;                 /* [outputs] */
-    tn_arena scratch;            /* freed after infer */
+    } * contents;           /* [outputs] */
+    tn_arena scratch;       /* freed after infer */
 } tn_infer;
 
 tn_status tn_infer_tensor(tn_infer *c, uint32_t output, tn_dtype dtype, int rank, const tn_dim *dims);
@@ -135,8 +136,8 @@ typedef struct tn_eval {
     tn_pool *pool;    /* may be NULL */
     struct tn_dim_env *env;
     /* Runs a region of this node: args and results are `n` objects; results are new references. NULL where there are no regions. */
-    tn_status (*run_region)(struct tn_eval *e, tn_region region, uint32_t n_args, tn_object *const *args, uint32_t n_results,
-                            tn_object **results);
+    tn_status (*run_region)(struct tn_eval *e, tn_region region, uint32_t n_args, tn_object *const *args,
+                            uint32_t n_results, tn_object **results);
     void *runner; /* of run_region */
     /* Where `print` writes; NULL: nowhere. */
     void (*log)(void *ctx, const char *text);
@@ -144,8 +145,12 @@ typedef struct tn_eval {
 } tn_eval;
 
 /* Inputs and outputs as tensors (the caller knows they are). */
-static inline tn_tensor *tn_eval_in(const tn_eval *e, uint32_t i) { return (tn_tensor *)e->in[i]; }
-static inline tn_tensor *tn_eval_out(const tn_eval *e, uint32_t i) { return (tn_tensor *)e->out[i]; }
+static inline tn_tensor *tn_eval_in(const tn_eval *e, uint32_t i) {
+    return (tn_tensor *)e->in[i];
+}
+static inline tn_tensor *tn_eval_out(const tn_eval *e, uint32_t i) {
+    return (tn_tensor *)e->out[i];
+}
 /* Puts `object` (reference taken over, NULL is an error already set) in place of output i. */
 tn_status tn_eval_set(tn_eval *e, uint32_t i, tn_object *object);
 /* Evaluates a DIMS attribute into values[count]; TN_ERR_INPUT when it has no value. */
@@ -158,14 +163,14 @@ tn_status tn_eval_fail(const tn_eval *e, tn_status status, const char *format, .
 /* How a row lowers (lower/ reads this; everything else runs as a HOST instruction through eval). */
 typedef enum tn_lowering {
     TN_LOWER_HOST,
-    TN_LOWER_NOTHING,     /* constants, return */
-    TN_LOWER_SCALAR,      /* elementwise: `code` is a tn_scalar of ops/scalar.h */
-    TN_LOWER_MOVE,        /* an affine or padded index map (reshape, transpose, broadcast, slice, pad, concat) */
-    TN_LOWER_REDUCE,      /* `code` is a tn_scalar that combines */
-    TN_LOWER_WINDOW,      /* window reduction, `code` as above */
-    TN_LOWER_CONTRACT,    /* dot, convolution */
+    TN_LOWER_NOTHING,  /* constants, return */
+    TN_LOWER_SCALAR,   /* elementwise: `code` is a tn_scalar of ops/scalar.h */
+    TN_LOWER_MOVE,     /* an affine or padded index map (reshape, transpose, broadcast, slice, pad, concat) */
+    TN_LOWER_REDUCE,   /* `code` is a tn_scalar that combines */
+    TN_LOWER_WINDOW,   /* window reduction, `code` as above */
+    TN_LOWER_CONTRACT, /* dot, convolution */
     TN_LOWER_GATHER,
-    TN_LOWER_CONTROL      /* if, while, scan, call: BRANCH and LOOP */
+    TN_LOWER_CONTROL /* if, while, scan, call: BRANCH and LOOP */
 } tn_lowering;
 
 struct tn_gradient; /* contexts of autodiff/, dist/ */
@@ -176,9 +181,9 @@ typedef struct tn_op tn_op;
 struct tn_op {
     const char *name;
     uint8_t dialect;
-    int16_t min_inputs, max_inputs;   /* max -1: any number */
+    int16_t min_inputs, max_inputs; /* max -1: any number */
     int16_t min_outputs, max_outputs;
-    int16_t regions;                  /* exact number */
+    int16_t regions; /* exact number */
     uint32_t traits;
     const tn_attr_spec *attrs; /* NULL: none admitted (onnx and custom rows without a list: any) */
     const char *inputs;        /* names for messages, "x, indices"; may be NULL */
@@ -196,7 +201,7 @@ struct tn_op {
     tn_status (*shard)(struct tn_sharding *c);
     const char *no_gradient;
     const void *extra; /* of the table the row comes from (onnx/: the operator's versions) */
-    uint16_t version; /* of its meaning, in saved graphs (docs/binary.md); 0 is 1, the first */
+    uint16_t version;  /* of its meaning, in saved graphs (docs/binary.md); 0 is 1, the first */
 };
 
 /* A set of rows found by name; sets chain (custom rows, then onnx, then primitives). Immutable once used by a graph. */

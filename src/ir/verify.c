@@ -118,7 +118,8 @@ tn_status tn_verify_nodes(tn_verifier *v) {
 /* --- rules 15 and 18: the graph's face -------------------------------------------------------------------------------------------------- */
 
 /* Names are unique, but one value may be put out more than once under one name. `value` 0: never. */
-static tn_status check_name(const tn_verifier *v, tn_map *seen, const char *what, uint32_t index, uint32_t name, uint32_t value) {
+static tn_status check_name(const tn_verifier *v, tn_map *seen, const char *what, uint32_t index, uint32_t name,
+                            uint32_t value) {
     uint64_t before;
     if (!name)
         return tn_rule_broken(v, TN_RULE_NAMES, 0, "%s %u has no name", what, index);

@@ -23,7 +23,8 @@ static void add_f32(int64_t n, const float *a, int64_t sa, const float *b, int64
             sum[i] += a[i * sa] * b[i * sb];
 }
 
-static void add_domain(tn_domain domain, int64_t n, const tn_register *a, const tn_register *b, tn_register *sum, int64_t low) {
+static void add_domain(tn_domain domain, int64_t n, const tn_register *a, const tn_register *b, tn_register *sum,
+                       int64_t low) {
     if (domain == TN_DOMAIN_F32)
         for (int64_t i = low; i < n; i++)
             sum->f[i] += a->f[i] * b->f[i];

@@ -13,17 +13,17 @@ typedef struct gemm {
     const tn_resolved *r;
     const tn_gemm_level *level;
     tn_heap *heap;
-    int column;                    /* axis, -1: none */
+    int column; /* axis, -1: none */
     int rows[TN_MACHINE_AXES], n_rows;
     int batch[TN_MACHINE_AXES], n_batch;
-    int first_sum, last_sum;       /* summed axes; the runs are [run_axis, last_sum] */
+    int first_sum, last_sum; /* summed axes; the runs are [run_axis, last_sum] */
     int run_axis;
-    int64_t m, n, k, batches;      /* counts */
-    int64_t run, taps;             /* elements of a run, number of runs of one output */
+    int64_t m, n, k, batches; /* counts */
+    int64_t run, taps;        /* elements of a run, number of runs of one output */
     int64_t panels, block, blocks, groups, panels_per_group;
-    bool direct;                   /* rows are read in place */
-    bool in_place;                 /* sums are formed in the output itself */
-    const float *packed;           /* columns, NULL: packed by each piece */
+    bool direct;         /* rows are read in place */
+    bool in_place;       /* sums are formed in the output itself */
+    const float *packed; /* columns, NULL: packed by each piece */
     _Atomic int failed;
 } gemm;
 
@@ -37,7 +37,8 @@ static float read_f32(const float *from) {
 }
 
 /* `have` columns, `step` apart, of `length` summed elements, `stride` apart; a block at a time, so that lines are read once. */
-static void pack_run(const float *from, int64_t step, int64_t have, int64_t length, int64_t stride, int width, float *to) {
+static void pack_run(const float *from, int64_t step, int64_t have, int64_t length, int64_t stride, int width,
+                     float *to) {
     for (int64_t k = 0; k < length; k += 16) {
         int64_t end = k + 16 < length ? k + 16 : length;
         if (step == 1)
@@ -199,7 +200,8 @@ static bool next_tap(const gemm *g, int64_t *at, int last) {
     return false;
 }
 
-static void point_rows(const gemm *g, const row_info *info, int64_t rows, const float *zeros, const float **table, int64_t stride) {
+static void point_rows(const gemm *g, const row_info *info, int64_t rows, const float *zeros, const float **table,
+                       int64_t stride) {
     const tn_resolved_access *a = &g->r->operand[0];
     int64_t at[TN_MACHINE_AXES] = {0}, offset, guard[4];
     int64_t tap = 0;
@@ -270,13 +272,17 @@ typedef struct scratch {
     void *block;
 } scratch;
 
-static size_t aligned(size_t n) { return (n + 63) & ~(size_t)63; }
+static size_t aligned(size_t n) {
+    return (n + 63) & ~(size_t)63;
+}
 
 static bool scratch_make(const gemm *g, int64_t rows, int64_t width, scratch *s) {
     size_t info = aligned((size_t)rows * sizeof *s->info), table = aligned((size_t)(rows * g->taps) * sizeof *s->table),
-           zeros = aligned((size_t)g->run * sizeof(float)), packed = g->direct ? 0 : aligned((size_t)(rows * g->k) * sizeof(float)),
+           zeros = aligned((size_t)g->run * sizeof(float)),
+           packed = g->direct ? 0 : aligned((size_t)(rows * g->k) * sizeof(float)),
            panel = g->packed ? 0 : aligned((size_t)(g->k * g->level->columns) * sizeof(float)),
-           sums = g->in_place ? 0 : aligned((size_t)(rows * width) * sizeof(float)), out = aligned((size_t)rows * sizeof *s->out);
+           sums = g->in_place ? 0 : aligned((size_t)(rows * width) * sizeof(float)),
+           out = aligned((size_t)rows * sizeof *s->out);
     char *p = tn_alloc_aligned(g->heap, info + table + zeros + packed + panel + sums + out + 64, 64);
     s->block = p;
     if (!p)
@@ -394,8 +400,8 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
 
 static bool takes(const tn_kernel *k, const tn_kernel_facts *facts) {
     (void)facts;
-    return k->role && k->operand[0].dtype == TN_F32 && k->operand[1].dtype == TN_F32 && k->accumulator == TN_F32 && k->reduced == TN_F32 &&
-           !k->operand[1].guards && k->operand[0].guards <= 4 && !k->steps && k->inner > 0 &&
+    return k->role && k->operand[0].dtype == TN_F32 && k->operand[1].dtype == TN_F32 && k->accumulator == TN_F32 &&
+           k->reduced == TN_F32 && !k->operand[1].guards && k->operand[0].guards <= 4 && !k->steps && k->inner > 0 &&
            k->operands + k->epilogue + 1 <= TN_MACHINE_REGISTERS;
 }
 
@@ -442,11 +448,18 @@ static tn_status prepare_at(tn_kernel *k, const tn_kernel_facts *f, const tn_gem
     return TN_OK;
 }
 
-#define LEVEL(name)                                                                                                    \
-    static tn_status run_##name(const tn_kernel_args *args) { return run_at(args, &tn_gemm_##name); }                  \
-    static tn_status prepare_##name(tn_kernel *k, const tn_kernel_facts *f) { return prepare_at(k, f, &tn_gemm_##name); }
-#define ROW(n, level) \
-    {.name = "contraction " #n, .kind = TN_KERNEL_CONTRACT, .isa = level, .takes = takes, .prepare = prepare_##n, .run = run_##n}
+#define LEVEL(name)                                                           \
+    static tn_status run_##name(const tn_kernel_args *args) {                 \
+        return run_at(args, &tn_gemm_##name);                                 \
+    }                                                                         \
+    static tn_status prepare_##name(tn_kernel *k, const tn_kernel_facts *f) { \
+        return prepare_at(k, f, &tn_gemm_##name);                             \
+    }
+#define ROW(n, level)                                                                                                \
+    {                                                                                                                \
+        .name = "contraction " #n, .kind = TN_KERNEL_CONTRACT, .isa = level, .takes = takes, .prepare = prepare_##n, \
+        .run = run_##n                                                                                               \
+    }
 LEVEL(generic)
 #if defined(TN_HAVE_ISA_AVX512)
 LEVEL(avx2)

@@ -38,7 +38,12 @@ static void row(void *ctx, int64_t *at, int64_t n) {
     bool direct = !k->epilogue && k->outputs == 1 && c->dtype == TN_F32;
     float *out = direct ? (float *)c->base + tn_machine_offset(c, r->outer, at) : reg[reduced].f;
     /* a piece of the channels: weights are [taps][all channels] */
-    tn_depthwise_row q = {.groups = n, .stride = r->extent[d->group], .taps = t, .a = tap, .w = (const float *)k->packed + first, .out = out};
+    tn_depthwise_row q = {.groups = n,
+                          .stride = r->extent[d->group],
+                          .taps = t,
+                          .a = tap,
+                          .w = (const float *)k->packed + first,
+                          .out = out};
     d->level->depthwise(&q);
     if (direct)
         return;
@@ -75,9 +80,9 @@ static bool is_one(const tn_kernel_facts *f, tn_size size) {
 /* One channel in, one out, for each group; constant weights of constant shape. */
 static bool takes(const tn_kernel *k, const tn_kernel_facts *f) {
     const tn_tensor *w = k->role ? f->weights(f->ctx, k->operand[1].slot) : NULL;
-    if (!w || !w->contiguous || k->operand[0].dtype != TN_F32 || w->dtype != TN_F32 || k->accumulator != TN_F32 || k->reduced != TN_F32 ||
-        k->steps || group_axis(k) < 0 || k->inner < 2 || !is_one(f, k->extent[k->outer + k->inner - 1]) ||
-        k->operands + k->epilogue + 1 > TN_MACHINE_REGISTERS)
+    if (!w || !w->contiguous || k->operand[0].dtype != TN_F32 || w->dtype != TN_F32 || k->accumulator != TN_F32 ||
+        k->reduced != TN_F32 || k->steps || group_axis(k) < 0 || k->inner < 2 ||
+        !is_one(f, k->extent[k->outer + k->inner - 1]) || k->operands + k->epilogue + 1 > TN_MACHINE_REGISTERS)
         return false;
     int64_t taps = 1, n;
     int batches = 0;
@@ -115,10 +120,15 @@ static tn_status prepare(tn_kernel *k, const tn_kernel_facts *f) {
     return TN_OK;
 }
 
-#define LEVEL(name, i)                                                                                                 \
-    static tn_status run_##name(const tn_kernel_args *args) { return run_at(args, &tn_gemm_##name, &tn_kernel_gemm[i]); }
-#define ROW(n, level) \
-    {.name = "depthwise " #n, .kind = TN_KERNEL_CONTRACT, .isa = level, .takes = takes, .prepare = prepare, .run = run_##n}
+#define LEVEL(name, i)                                            \
+    static tn_status run_##name(const tn_kernel_args *args) {     \
+        return run_at(args, &tn_gemm_##name, &tn_kernel_gemm[i]); \
+    }
+#define ROW(n, level)                                                                                          \
+    {                                                                                                          \
+        .name = "depthwise " #n, .kind = TN_KERNEL_CONTRACT, .isa = level, .takes = takes, .prepare = prepare, \
+        .run = run_##n                                                                                         \
+    }
 LEVEL(generic, 0)
 #if defined(TN_HAVE_ISA_AVX512)
 LEVEL(avx2, 1)

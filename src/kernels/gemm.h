@@ -13,13 +13,13 @@
    Each output is one chain of fused multiply-adds (multiply, then add at the generic level) in the order of the runs: its bits do
    not depend on the tile, nor on which rows and columns stand beside it. */
 typedef struct tn_gemm_tile {
-    int rows, columns;       /* at most the level's */
+    int rows, columns; /* at most the level's */
     int64_t runs;
-    const int64_t *length;   /* [runs] */
-    const float *const *a;   /* [runs][stride], rows used */
+    const int64_t *length; /* [runs] */
+    const float *const *a; /* [runs][stride], rows used */
     int64_t stride;
-    const float *b;          /* packed panel: [sum of lengths][level's columns] */
-    float *const *c;         /* [rows] */
+    const float *b;  /* packed panel: [sum of lengths][level's columns] */
+    float *const *c; /* [rows] */
 } tn_gemm_tile;
 
 /* A depthwise row: out[g] = sum over taps t of a[t][g] * w[t * stride + g], for g < groups. */

@@ -4,7 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-void tn_machine_inside(const tn_resolved_access *a, int axes, int axis, const int64_t *at, int64_t n, int64_t *low, int64_t *high) {
+void tn_machine_inside(const tn_resolved_access *a, int axes, int axis, const int64_t *at, int64_t n, int64_t *low,
+                       int64_t *high) {
     int64_t lo = 0, hi = n;
     for (int g = 0; g < a->guards; g++) {
         const tn_resolved_guard *q = &a->guard[g];
@@ -38,7 +39,8 @@ static void *item(tn_domain domain, tn_register *r, int64_t i) {
     return domain == TN_DOMAIN_F32 ? (void *)&r->f[i] : (void *)&r->u[i];
 }
 
-void tn_machine_load(const tn_resolved *r, const tn_resolved_access *a, int axis, const int64_t *at, int64_t n, tn_register *to) {
+void tn_machine_load(const tn_resolved *r, const tn_resolved_access *a, int axis, const int64_t *at, int64_t n,
+                     tn_register *to) {
     int axes = r->outer + r->inner;
     int64_t stride = axis >= 0 ? a->stride[axis] : 0, low = 0, high = n;
     const char *from = a->base + tn_machine_offset(a, axes, at) * a->element;
@@ -89,8 +91,8 @@ static void step_cast(const tn_scalar_step *s, int64_t n, const tn_register *a, 
     tn_run_load(to, tn_register_domain(to), narrow_run, 0, 1, n, out);
 }
 
-static void step_select(const tn_scalar_step *s, int64_t n, const tn_register *c, const tn_register *a, const tn_register *b,
-                        tn_register *out) {
+static void step_select(const tn_scalar_step *s, int64_t n, const tn_register *c, const tn_register *a,
+                        const tn_register *b, tn_register *out) {
     if (tn_register_domain((tn_dtype)s->dtype) == TN_DOMAIN_F32)
         for (int64_t i = 0; i < n; i++)
             out->f[i] = c->u[i] ? a->f[i] : b->f[i];

@@ -16,7 +16,7 @@ typedef struct tn_resolved_guard {
 typedef struct tn_resolved_access {
     char *base; /* of index (0, ..., 0) */
     tn_dtype dtype;
-    int64_t element; /* bytes */
+    int64_t element;                 /* bytes */
     int64_t stride[TN_MACHINE_AXES]; /* in elements */
     int guards;
     tn_resolved_guard *guard;
@@ -56,12 +56,16 @@ typedef union tn_register {
 
 tn_domain tn_register_domain(tn_dtype dtype);
 /* Loads n elements of an access along `axis`, from index `at` (all axes; at[axis] is the first), guards obeyed. */
-void tn_machine_load(const tn_resolved *r, const tn_resolved_access *a, int axis, const int64_t *at, int64_t n, tn_register *to);
-void tn_machine_store(const tn_resolved *r, const tn_resolved_access *a, int axis, const int64_t *at, int64_t n, const tn_register *from);
+void tn_machine_load(const tn_resolved *r, const tn_resolved_access *a, int axis, const int64_t *at, int64_t n,
+                     tn_register *to);
+void tn_machine_store(const tn_resolved *r, const tn_resolved_access *a, int axis, const int64_t *at, int64_t n,
+                      const tn_register *from);
 /* Runs steps [first, first + count): registers are numbered as the kernel says. */
-void tn_machine_steps(const tn_kernel *kernel, uint32_t first, uint32_t count, uint32_t base, int64_t n, tn_register *reg);
+void tn_machine_steps(const tn_kernel *kernel, uint32_t first, uint32_t count, uint32_t base, int64_t n,
+                      tn_register *reg);
 /* The elements [*low, *high) of a run of n along `axis` for which all guards hold. */
-void tn_machine_inside(const tn_resolved_access *a, int axes, int axis, const int64_t *at, int64_t n, int64_t *low, int64_t *high);
+void tn_machine_inside(const tn_resolved_access *a, int axes, int axis, const int64_t *at, int64_t n, int64_t *low,
+                       int64_t *high);
 
 /* Calls row(ctx, at, n) for runs along `axis` that together cover all outer indices, split over the pool into fixed pieces. `at` has
    outer + inner entries (inner ones 0). n <= run. */

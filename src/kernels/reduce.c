@@ -15,7 +15,8 @@ typedef struct reduction {
 } reduction;
 
 /* A loaded register in the accumulator's domain. */
-static const tn_register *as_accumulator(const reduction *q, tn_dtype dtype, int64_t n, const tn_register *from, tn_register *wide) {
+static const tn_register *as_accumulator(const reduction *q, tn_dtype dtype, int64_t n, const tn_register *from,
+                                         tn_register *wide) {
     if (tn_register_domain(dtype) == q->domain)
         return from;
     for (int64_t i = 0; i < n; i++)
@@ -23,7 +24,9 @@ static const tn_register *as_accumulator(const reduction *q, tn_dtype dtype, int
     return wide;
 }
 
-static uint16_t summand(const tn_kernel *k) { return (uint16_t)(k->steps ? k->operands + k->steps - 1 : 0); }
+static uint16_t summand(const tn_kernel *k) {
+    return (uint16_t)(k->steps ? k->operands + k->steps - 1 : 0);
+}
 
 static void load_all(const reduction *q, int axis, const int64_t *at, int64_t n, tn_register *reg) {
     const tn_kernel *k = q->r->kernel;

@@ -25,7 +25,8 @@ static void set_fill(tn_resolved_access *r, const tn_access *a) {
     }
 }
 
-static bool resolve_access(tn_resolved *r, const tn_kernel_args *args, const tn_access *a, int axes, tn_resolved_access *out) {
+static bool resolve_access(tn_resolved *r, const tn_kernel_args *args, const tn_access *a, int axes,
+                           tn_resolved_access *out) {
     out->dtype = (tn_dtype)a->dtype;
     out->element = tn_dtype_bits(out->dtype) / 8;
     out->base = (char *)args->slot[a->slot] + args->size[a->offset] * out->element;
@@ -164,7 +165,9 @@ tn_status tn_resolve(tn_resolved *r, const tn_kernel_args *args) {
     return TN_OK;
 }
 
-void tn_resolved_free(tn_resolved *r) { tn_arena_free(&r->arena); }
+void tn_resolved_free(tn_resolved *r) {
+    tn_arena_free(&r->arena);
+}
 
 /* --- rows ---------------------------------------------------------------------------------------------------------------------- */
 

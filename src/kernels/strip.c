@@ -24,6 +24,7 @@ static tn_status run(const tn_kernel_args *args) {
 
 static bool takes(const tn_kernel *k, const tn_kernel_facts *facts) {
     (void)facts;
-    return k->operands + k->steps + k->epilogue + 1 <= TN_MACHINE_REGISTERS; }
+    return k->operands + k->steps + k->epilogue + 1 <= TN_MACHINE_REGISTERS;
+}
 
 const tn_kernel_impl tn_kernel_strip = {.name = "strip machine", .kind = TN_KERNEL_STRIP, .takes = takes, .run = run};

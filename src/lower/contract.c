@@ -27,8 +27,8 @@ static bool add_axis(tn_kernel *k, bool inner, tn_size extent) {
 
 /* One windowed axis of an operand: source index = outer index * stride + inner index * dilation - lo. `inner` is -1 where the window
    is one element. Sets strides, moves *offset, adds a guard where padding may be read. */
-static tn_status window_axis(tn_lowerer *l, const tn_kernel *k, tn_access *a, const tn_view *p, int axis, int outer, int inner,
-                             int64_t stride, int64_t dilation, tn_dim lo, tn_dim hi, tn_dim *offset) {
+static tn_status window_axis(tn_lowerer *l, const tn_kernel *k, tn_access *a, const tn_view *p, int axis, int outer,
+                             int inner, int64_t stride, int64_t dilation, tn_dim lo, tn_dim hi, tn_dim *offset) {
     tn_graph *g = l->graph;
     tn_dim step = tn_lowering_dim(l, p->stride[axis]);
     if (!tn_lowering_size(l, tn_dim_mul(g, step, tn_dim_const(g, stride)), &a->stride[outer]) ||
@@ -40,12 +40,14 @@ static tn_status window_axis(tn_lowerer *l, const tn_kernel *k, tn_access *a, co
     tn_guard *q = &a->guard[a->guards++];
     q->coef = tn_arena_alloc(&l->plan->arena, 2 * (TN_MAX_RANK + 2) * sizeof *q->coef);
     tn_size zero;
-    if (!q->coef || !tn_lowering_const(l, 0, &zero) || !tn_lowering_size(l, tn_dim_sub(g, tn_dim_const(g, 0), lo), &q->offset))
+    if (!q->coef || !tn_lowering_const(l, 0, &zero) ||
+        !tn_lowering_size(l, tn_dim_sub(g, tn_dim_const(g, 0), lo), &q->offset))
         return TN_ERR_MEMORY;
     for (int i = 0; i < k->outer + k->inner; i++)
         q->coef[i] = zero;
     q->extent = p->dim[axis];
-    if (!tn_lowering_const(l, stride, &q->coef[outer]) || (inner >= 0 && !tn_lowering_const(l, dilation, &q->coef[inner])))
+    if (!tn_lowering_const(l, stride, &q->coef[outer]) ||
+        (inner >= 0 && !tn_lowering_const(l, dilation, &q->coef[inner])))
         return TN_ERR_MEMORY;
     return TN_OK;
 }
@@ -182,14 +184,15 @@ static tn_status lower_conv(tn_lowerer *l, tn_node node, const tn_view *px, cons
     w->stride[at_m] = pw->stride[0];
     w->stride[at_c] = pw->stride[1];
     if (at_group >= 0 &&
-        (!tn_lowering_size(l, tn_dim_mul(g, tn_lowering_dim(l, px->stride[1]), tn_lowering_dim(l, pw->dim[1])), &x->stride[at_group]) ||
+        (!tn_lowering_size(l, tn_dim_mul(g, tn_lowering_dim(l, px->stride[1]), tn_lowering_dim(l, pw->dim[1])),
+                           &x->stride[at_group]) ||
          !tn_lowering_size(l, tn_dim_mul(g, tn_lowering_dim(l, pw->stride[0]), per), &w->stride[at_group])))
         return TN_ERR_MEMORY;
     tn_dim offset = tn_lowering_dim(l, px->offset);
     for (uint32_t i = 0; i < n; i++) {
         w->stride[at_k + (int)i] = pw->stride[2 + i];
-        TN_TRY(window_axis(l, k, x, px, (int)i + 2, at + (int)i, at_k + (int)i, stride ? stride[i] : 1, dilation ? dilation[i] : 1,
-                           lo[i], hi[i], &offset));
+        TN_TRY(window_axis(l, k, x, px, (int)i + 2, at + (int)i, at_k + (int)i, stride ? stride[i] : 1,
+                           dilation ? dilation[i] : 1, lo[i], hi[i], &offset));
     }
     if (!tn_lowering_size(l, offset, &x->offset))
         return TN_ERR_MEMORY;
@@ -206,7 +209,8 @@ static bool listed(const int64_t *list, uint32_t n, int axis) {
 static tn_status lower_dot(tn_lowerer *l, tn_node node, const tn_view *pa, const tn_view *pb) {
     tn_graph *g = l->graph;
     const int64_t *batch[2], *contract[2];
-    uint32_t n_batch = tn_attr_ints(g, node, "a_batch", &batch[0]), n_contract = tn_attr_ints(g, node, "a_contract", &contract[0]);
+    uint32_t n_batch = tn_attr_ints(g, node, "a_batch", &batch[0]),
+             n_contract = tn_attr_ints(g, node, "a_contract", &contract[0]);
     tn_attr_ints(g, node, "b_batch", &batch[1]);
     tn_attr_ints(g, node, "b_contract", &contract[1]);
     tn_draft *d = contract_draft(l, tn_node_output(g, node, 0), node);

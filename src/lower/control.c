@@ -83,17 +83,20 @@ static tn_status lower_while(tn_lowerer *l, tn_node node) {
         return TN_ERR_UNSUPPORTED; /* stacked values: their number is not known before the end */
     for (uint32_t i = 0; i < n; i++) {
         tn_value x = tn_node_input(g, node, i);
-        if (!is_plain(l, x) || !same_dims(g, x, tn_region_arg(g, body, i)) || !same_dims(g, x, tn_region_arg(g, cond, i)) ||
-            !same_dims(g, x, tn_region_result(g, body, i)) || !same_dims(g, x, tn_node_output(g, node, i)))
+        if (!is_plain(l, x) || !same_dims(g, x, tn_region_arg(g, body, i)) ||
+            !same_dims(g, x, tn_region_arg(g, cond, i)) || !same_dims(g, x, tn_region_result(g, body, i)) ||
+            !same_dims(g, x, tn_node_output(g, node, i)))
             return TN_ERR_UNSUPPORTED;
     }
-    uint32_t *carried = tn_arena_alloc(&l->scratch, 2 * (n + 1u) * sizeof *carried), *next = carried ? carried + n : NULL;
+    uint32_t *carried = tn_arena_alloc(&l->scratch, 2 * (n + 1u) * sizeof *carried),
+             *next = carried ? carried + n : NULL;
     if (!carried)
         return TN_ERR_MEMORY;
     for (uint32_t i = 0; i < n; i++) {
         tn_value y = tn_node_output(g, node, i), x = tn_node_input(g, node, i);
         uint32_t from = tn_lowering_value(l, x);
-        if (from == TN_NO_VIEW || (next[i] = own_view(l, y)) == TN_NO_VIEW || (carried[i] = own_view(l, y)) == TN_NO_VIEW)
+        if (from == TN_NO_VIEW || (next[i] = own_view(l, y)) == TN_NO_VIEW ||
+            (carried[i] = own_view(l, y)) == TN_NO_VIEW)
             return tn_error_status();
         TN_TRY(tn_lowering_copy(l, node, tn_value_dtype(g, x), from, carried[i]));
         /* made before the loop begins, so that its memory is its own throughout */

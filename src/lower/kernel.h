@@ -33,11 +33,11 @@ typedef struct tn_access {
 
 /* One scalar operation of a stage. Registers: 0..operands-1 are the loaded operands, then one for each operation. */
 typedef struct tn_scalar_step {
-    uint16_t op;     /* tn_scalar_op; TN_SCALAR_NONE: copy of a */
-    uint8_t dtype;   /* of the result (and, but for compare, cast, select's condition, of the operands) */
-    uint8_t from;    /* dtype of the operands */
+    uint16_t op;   /* tn_scalar_op; TN_SCALAR_NONE: copy of a */
+    uint8_t dtype; /* of the result (and, but for compare, cast, select's condition, of the operands) */
+    uint8_t from;  /* dtype of the operands */
     uint16_t a, b, c;
-    int64_t flags;   /* is_inf: 1 positive, 2 negative; cast: saturate */
+    int64_t flags; /* is_inf: 1 positive, 2 negative; cast: saturate */
 } tn_scalar_step;
 
 /* What an axis of a contraction is: of rows (operand 0 only), columns (operand 1 only), of both factors, or summed. At most one
@@ -45,30 +45,31 @@ typedef struct tn_scalar_step {
 typedef enum tn_axis_role { TN_AXIS_ROW, TN_AXIS_COLUMN, TN_AXIS_BATCH, TN_AXIS_SUM } tn_axis_role;
 
 typedef enum tn_kernel_kind {
-    TN_KERNEL_STRIP,    /* elementwise DAG over the domain, stored to the outputs */
-    TN_KERNEL_REDUCE,   /* the same, then one register combined over the inner axes by `combine`, then the epilogue steps */
+    TN_KERNEL_STRIP, /* elementwise DAG over the domain, stored to the outputs */
+    TN_KERNEL_REDUCE, /* the same, then one register combined over the inner axes by `combine`, then the epilogue steps */
     TN_KERNEL_CONTRACT, /* sum over the inner axes of operand 0 * operand 1, then the epilogue steps (more operands by outer axes) */
     TN_KERNEL_KIND_COUNT
 } tn_kernel_kind;
 
 typedef struct tn_kernel {
     uint8_t kind;
-    uint8_t outer, inner;    /* numbers of axes */
+    uint8_t outer, inner; /* numbers of axes */
     uint8_t operands, outputs;
-    uint8_t accumulator;     /* dtype of the sum or combination */
-    uint8_t reduced;         /* dtype the sum is rounded to: that of its register */
-    uint16_t combine;        /* REDUCE: tn_scalar_op */
+    uint8_t accumulator;      /* dtype of the sum or combination */
+    uint8_t reduced;          /* dtype the sum is rounded to: that of its register */
+    uint16_t combine;         /* REDUCE: tn_scalar_op */
     uint16_t steps, epilogue; /* steps before and after the reduction; epilogue steps follow in `step` */
-    tn_size *extent;         /* [outer + inner] */
-    tn_access *operand;      /* [operands]; CONTRACT: 0 and 1 are the factors, the rest are read by outer axes in the epilogue */
-    tn_access *output;       /* [outputs]; strides of outer axes */
-    uint16_t *result;        /* [outputs]: the register stored */
-    tn_scalar_step *step;    /* [steps + epilogue]. The reduced value is register operands + steps. */
-    uint8_t *role;           /* CONTRACT: [outer + inner], tn_axis_role */
-    void *packed;            /* operand 1 as its way of running wants it; owned by the plan */
+    tn_size *extent;          /* [outer + inner] */
+    tn_access
+        *operand; /* [operands]; CONTRACT: 0 and 1 are the factors, the rest are read by outer axes in the epilogue */
+    tn_access *output;    /* [outputs]; strides of outer axes */
+    uint16_t *result;     /* [outputs]: the register stored */
+    tn_scalar_step *step; /* [steps + epilogue]. The reduced value is register operands + steps. */
+    uint8_t *role;        /* CONTRACT: [outer + inner], tn_axis_role */
+    void *packed;         /* operand 1 as its way of running wants it; owned by the plan */
     size_t packed_bytes;
-    bool packed_only;        /* operand 1 is never read but through `packed` */
-    uint32_t nodes, node_count; /* the graph nodes it stands for: range in tn_plan.kernel_node */
+    bool packed_only;                  /* operand 1 is never read but through `packed` */
+    uint32_t nodes, node_count;        /* the graph nodes it stands for: range in tn_plan.kernel_node */
     const struct tn_kernel_impl *impl; /* chosen once per plan */
 } tn_kernel;
 

@@ -35,7 +35,9 @@ static tn_status bind_value(tn_lowerer *l, tn_value value, uint32_t slot) {
     return tn_vec_push(l->plan->heap, &l->plan->bind_read, r) ? TN_OK : TN_ERR_MEMORY;
 }
 
-static bool push_u32(tn_lowerer *l, tn_u32_vec *v, uint32_t x) { return tn_vec_push(l->plan->heap, v, x); }
+static bool push_u32(tn_lowerer *l, tn_u32_vec *v, uint32_t x) {
+    return tn_vec_push(l->plan->heap, v, x);
+}
 
 /* --- HOST ---------------------------------------------------------------------------------------------------------------------- */
 
@@ -85,7 +87,8 @@ static tn_status add_outer(tn_lowerer *l, tn_node owner, tn_host_call *h, int de
 tn_status tn_lower_host(tn_lowerer *l, tn_node node) {
     tn_graph *g = l->graph;
     tn_plan *p = l->plan;
-    tn_host_call h = {.node = node, .input_count = tn_node_input_count(g, node), .output_count = tn_node_output_count(g, node)};
+    tn_host_call h = {
+        .node = node, .input_count = tn_node_input_count(g, node), .output_count = tn_node_output_count(g, node)};
     for (uint32_t i = 0; i < h.input_count; i++) {
         tn_value v = tn_node_input(g, node, i);
         if (v.id && tn_lowering_value(l, v) == TN_NO_VIEW)
@@ -128,7 +131,8 @@ tn_status tn_lower_host(tn_lowerer *l, tn_node node) {
         TN_TRY(tn_lowering_emit(l, TN_DO_BIND, l->segment, 0));
     }
     for (uint32_t i = 0; i < h.output_count; i++)
-        if (tn_lowering_view(l, tn_node_output(g, node, i), p->slot_list.data[h.outputs + i], (tn_dim){0}, NULL) == TN_NO_VIEW)
+        if (tn_lowering_view(l, tn_node_output(g, node, i), p->slot_list.data[h.outputs + i], (tn_dim){0}, NULL) ==
+            TN_NO_VIEW)
             return tn_error_status() == TN_OK ? TN_ERR_MEMORY : tn_error_status();
     return TN_OK;
 }
@@ -185,7 +189,8 @@ tn_status tn_lowering_require(tn_lowerer *l, tn_node node, tn_check_kind kind, u
     if (tn_dim_equal(g, have, want) || (kind == TN_CHECK_BROADCAST && tn_dim_is_const(g, have, &n) && n == 1))
         return TN_OK;
     tn_size_check c = {.node = node, .kind = (uint8_t)kind, .value = input, .axis = (uint8_t)axis};
-    if (!tn_lowering_size(l, have, &c.size) || !tn_lowering_size(l, want, &c.want) || !tn_vec_push(p->heap, &p->check, c))
+    if (!tn_lowering_size(l, have, &c.size) || !tn_lowering_size(l, want, &c.want) ||
+        !tn_vec_push(p->heap, &p->check, c))
         return TN_ERR_MEMORY;
     return tn_lowering_emit(l, TN_DO_CHECK, p->check.len - 1, 1);
 }
@@ -229,7 +234,8 @@ static tn_status lower_inputs(tn_lowerer *l) {
     tn_plan *p = l->plan;
     for (uint32_t i = 0; i < tn_graph_input_count(g); i++) {
         tn_value v = tn_graph_input(g, i);
-        tn_slot s = {.kind = TN_SLOT_INPUT, .dtype = (uint8_t)tn_value_dtype(g, v), .input = i, .value = v, .first = -1};
+        tn_slot s = {
+            .kind = TN_SLOT_INPUT, .dtype = (uint8_t)tn_value_dtype(g, v), .input = i, .value = v, .first = -1};
         if (!tn_vec_push(p->heap, &p->slot, s))
             return TN_ERR_MEMORY;
         uint32_t slot = p->slot.len - 1;
@@ -257,7 +263,8 @@ static tn_status align_constants(tn_plan *p) {
     for (uint32_t i = 0; i < p->slot.len; i++) {
         tn_slot *s = &p->slot.data[i];
         size_t element = (size_t)tn_dtype_bits((tn_dtype)s->dtype) / 8;
-        if (s->kind != TN_SLOT_CONSTANT || s->first < 0 || element < 2 || (uintptr_t)s->tensor->data % (element > 8 ? 8 : element) == 0)
+        if (s->kind != TN_SLOT_CONSTANT || s->first < 0 || element < 2 ||
+            (uintptr_t)s->tensor->data % (element > 8 ? 8 : element) == 0)
             continue;
         tn_tensor *copy = tn_tensor_copy(s->tensor);
         if (!copy)
@@ -282,7 +289,8 @@ static void extend_over_loops(tn_plan *p) {
             continue;
         int32_t from = (int32_t)p->code.data[i].b, to = (int32_t)i;
         for (uint32_t s = 0; s < p->slot.len; s++)
-            if (p->slot.data[s].first >= 0 && p->slot.data[s].first < from && p->slot.data[s].last >= from && p->slot.data[s].last < to)
+            if (p->slot.data[s].first >= 0 && p->slot.data[s].first < from && p->slot.data[s].last >= from &&
+                p->slot.data[s].last < to)
                 p->slot.data[s].last = to;
     }
 }
@@ -349,7 +357,8 @@ tn_plan *tn_lower(tn_heap *heap, tn_graph *graph, const tn_lower_options *option
     p->heap = heap;
     p->graph = graph;
     tn_arena_init(&p->arena, heap);
-    tn_lowerer l = {.plan = p, .graph = graph, .options = options, .values = graph->value.len, .symbols = graph->dims.symbol.len};
+    tn_lowerer l = {
+        .plan = p, .graph = graph, .options = options, .values = graph->value.len, .symbols = graph->dims.symbol.len};
     tn_arena_init(&l.scratch, heap);
     l.view_of = tn_alloc_array(heap, l.values, sizeof *l.view_of);
     l.draft_of = tn_alloc_array(heap, l.values, sizeof *l.draft_of);

@@ -20,7 +20,7 @@ typedef struct tn_draft {
     tn_kernel kernel; /* operand, step, extent in the lowering's arena; outputs 0 */
     uint8_t axis[TN_MAX_RANK + 1];
     uint8_t rank;
-    uint16_t result; /* register code of the value */
+    uint16_t result;    /* register code of the value */
     bool channels_last; /* its value is better laid out with axis 1 innermost */
     tn_value value;
     tn_node nodes[TN_FUSE_STEPS];
@@ -32,12 +32,12 @@ typedef struct tn_lowerer {
     tn_graph *graph;
     const tn_lower_options *options;
     tn_arena scratch;
-    tn_map size_of;         /* dim id -> tn_size */
-    tn_map checked;         /* dim id: a CHECK that every run comes by holds it to be 0 or more */
-    uint32_t *view_of;     /* by value id: place, TN_NO_VIEW */
-    tn_draft **draft_of;    /* by value id: draft that makes it, or NULL */
+    tn_map size_of;      /* dim id -> tn_size */
+    tn_map checked;      /* dim id: a CHECK that every run comes by holds it to be 0 or more */
+    uint32_t *view_of;   /* by value id: place, TN_NO_VIEW */
+    tn_draft **draft_of; /* by value id: draft that makes it, or NULL */
     uint32_t values;
-    uint32_t segment;       /* current */
+    uint32_t segment;         /* current */
     uint32_t *symbol_segment; /* by symbol index */
     uint32_t symbols;
 } tn_lowerer;

@@ -18,7 +18,8 @@ static tn_draft *copy_draft(tn_lowerer *l, tn_value value, tn_node node, tn_acce
 }
 
 /* The strides of `place` seen with `rank` dims that split or merge its dims, when that needs no copy. */
-static bool reshape_strides(tn_lowerer *l, const tn_view *p, const tn_dim *old, int rank, const tn_dim *dims, tn_dim *strides) {
+static bool reshape_strides(tn_lowerer *l, const tn_view *p, const tn_dim *old, int rank, const tn_dim *dims,
+                            tn_dim *strides) {
     tn_graph *g = l->graph;
     if (tn_view_is_contiguous(l, p)) {
         tn_dim step = tn_dim_const(g, 1);
@@ -69,7 +70,8 @@ static tn_status lower_reshape(tn_lowerer *l, tn_node node) {
     if (!old)
         return TN_ERR_MEMORY;
     if (reshape_strides(l, &p, old, rank, dims, strides))
-        return tn_lowering_view(l, y, p.slot, tn_lowering_dim(l, p.offset), strides) == TN_NO_VIEW ? tn_error_status() : TN_OK;
+        return tn_lowering_view(l, y, p.slot, tn_lowering_dim(l, p.offset), strides) == TN_NO_VIEW ? tn_error_status()
+                                                                                                   : TN_OK;
     /* copy x contiguously, then look at it with y's dims */
     tn_access *a;
     tn_draft *d = copy_draft(l, x, node, &a);
@@ -93,7 +95,8 @@ static tn_status lower_transpose(tn_lowerer *l, tn_node node, const tn_view *p, 
     tn_dim strides[TN_MAX_RANK];
     for (uint32_t i = 0; i < n; i++)
         strides[i] = old[perm[i]];
-    uint32_t q = tn_lowering_view(l, tn_node_output(l->graph, node, 0), p->slot, tn_lowering_dim(l, p->offset), strides);
+    uint32_t q =
+        tn_lowering_view(l, tn_node_output(l->graph, node, 0), p->slot, tn_lowering_dim(l, p->offset), strides);
     return q == TN_NO_VIEW ? tn_error_status() : TN_OK;
 }
 
@@ -132,7 +135,8 @@ static tn_status lower_slice(tn_lowerer *l, tn_node node, const tn_view *p, cons
     tn_attr_dims(g, node, "start", &start);
     tn_attr_dims(g, node, "size", &size);
     tn_attr_ints(g, node, "step", &step);
-    tn_dim strides[TN_MAX_RANK], offset = tn_lowering_dim(l, p->offset), zero = tn_dim_const(g, 0), one = tn_dim_const(g, 1);
+    tn_dim strides[TN_MAX_RANK], offset = tn_lowering_dim(l, p->offset), zero = tn_dim_const(g, 0),
+                                 one = tn_dim_const(g, 1);
     for (int i = 0; i < p->rank; i++) {
         tn_dim last = tn_dim_add(g, start[i], tn_dim_mul(g, tn_dim_sub(g, size[i], one), tn_dim_const(g, step[i])));
         tn_dim low = step[i] > 0 ? start[i] : last, high = step[i] > 0 ? last : start[i];
@@ -153,7 +157,8 @@ static tn_status lower_pad(tn_lowerer *l, tn_node node, const tn_view *p, const 
     tn_tensor *value = tn_node_input_count(g, node) > 1 ? tn_value_constant(g, tn_node_input(g, node, 1)) : NULL;
     tn_value y = tn_node_output(g, node, 0);
     tn_dtype dtype = tn_value_dtype(g, y);
-    if (!tn_attr_string_is(g, node, "mode", "constant") || !value || !tn_lowering_admits(dtype) || dtype == TN_I64 || dtype == TN_U64)
+    if (!tn_attr_string_is(g, node, "mode", "constant") || !value || !tn_lowering_admits(dtype) || dtype == TN_I64 ||
+        dtype == TN_U64)
         return TN_ERR_UNSUPPORTED;
     const tn_dim *lo, *hi;
     tn_attr_dims(g, node, "lo", &lo);

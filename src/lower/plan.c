@@ -36,7 +36,9 @@ bool tn_lowering_const(tn_lowerer *l, int64_t value, tn_size *size) {
     return tn_lowering_size(l, tn_dim_const(l->graph, value), size);
 }
 
-tn_dim tn_lowering_dim(const tn_lowerer *l, tn_size size) { return l->plan->size.data[size]; }
+tn_dim tn_lowering_dim(const tn_lowerer *l, tn_size size) {
+    return l->plan->size.data[size];
+}
 
 /* --- slots and places ------------------------------------------------------------------------------------------------------------ */
 
@@ -46,9 +48,14 @@ uint32_t tn_lowering_arena_slot(tn_lowerer *l, tn_value value) {
     tn_dim count = tn_dim_const(g, 1);
     for (int i = 0; i < rank; i++)
         count = tn_dim_mul(g, count, tn_value_dim(g, value, i));
-    tn_slot s = {.kind = TN_SLOT_ARENA, .dtype = (uint8_t)tn_value_dtype(g, value), .value = value, .segment = l->segment, .first = -1};
+    tn_slot s = {.kind = TN_SLOT_ARENA,
+                 .dtype = (uint8_t)tn_value_dtype(g, value),
+                 .value = value,
+                 .segment = l->segment,
+                 .first = -1};
     tn_dim bytes = tn_dim_mul(g, count, tn_dim_const(g, tn_dtype_bits(tn_value_dtype(g, value)) / 8));
-    if (!tn_lowering_size(l, count, &s.count) || !tn_lowering_size(l, bytes, &s.bytes) || !tn_vec_push(l->plan->heap, &l->plan->slot, s))
+    if (!tn_lowering_size(l, count, &s.count) || !tn_lowering_size(l, bytes, &s.bytes) ||
+        !tn_vec_push(l->plan->heap, &l->plan->slot, s))
         return UINT32_MAX;
     return l->plan->slot.len - 1;
 }
@@ -73,7 +80,8 @@ uint32_t tn_lowering_view(tn_lowerer *l, tn_value value, uint32_t slot, tn_dim o
     tn_view p = {.value = value, .slot = slot, .object = rank < 0, .rank = (uint8_t)(rank < 0 ? 0 : rank)};
     rank = rank < 0 ? 0 : rank;
     if (slot == UINT32_MAX || !tn_lowering_size(l, offset.id ? offset : tn_dim_const(g, 0), &p.offset) ||
-        !sizes_of(l, (uint32_t)rank, dims, &p.dim) || !sizes_of(l, (uint32_t)rank, strides ? strides : standard, &p.stride) ||
+        !sizes_of(l, (uint32_t)rank, dims, &p.dim) ||
+        !sizes_of(l, (uint32_t)rank, strides ? strides : standard, &p.stride) ||
         !tn_vec_push(l->plan->heap, &l->plan->view, p))
         return TN_NO_VIEW;
     l->view_of[value.id] = l->plan->view.len - 1;
@@ -123,7 +131,8 @@ void tn_lowering_channels_last(tn_lowerer *l, tn_value value, tn_dim *strides) {
 
 bool tn_lowering_is_output(const tn_lowerer *l, tn_value value) {
     for (tn_use u = tn_value_first_use(l->graph, value); u.node.id; u = tn_use_next(l->graph, u))
-        if (tn_node_has_trait(l->graph, u.node, TN_TERMINATOR) && tn_node_parent(l->graph, u.node).id == l->graph->main_region)
+        if (tn_node_has_trait(l->graph, u.node, TN_TERMINATOR) &&
+            tn_node_parent(l->graph, u.node).id == l->graph->main_region)
             return true;
     return false;
 }
@@ -235,8 +244,9 @@ uint16_t tn_lowering_merge(tn_lowerer *l, tn_draft *d, tn_draft *part) {
     bool guarded = false;
     for (int i = 0; i < q->operands; i++)
         guarded |= q->operand[i].guards > 0;
-    if (q->kind != TN_KERNEL_STRIP || (guarded && k->kind != TN_KERNEL_STRIP) || k->operands + q->operands > TN_FUSE_OPERANDS ||
-        steps + q->steps > TN_FUSE_STEPS || d->node_count + part->node_count > TN_FUSE_STEPS)
+    if (q->kind != TN_KERNEL_STRIP || (guarded && k->kind != TN_KERNEL_STRIP) ||
+        k->operands + q->operands > TN_FUSE_OPERANDS || steps + q->steps > TN_FUSE_STEPS ||
+        d->node_count + part->node_count > TN_FUSE_STEPS)
         return UINT16_MAX;
     uint16_t base = k->operands;
     for (int i = 0; i < q->operands; i++) {
@@ -294,7 +304,8 @@ tn_status tn_lowering_finish(tn_lowerer *l, tn_draft *d) {
         return TN_ERR_MEMORY;
     for (int i = 0; i < k->outer; i++)
         stride[i] = zero;
-    k->output[0] = (tn_access){.slot = slot, .dtype = p->slot.data[slot].dtype, .offset = p->view.data[place].offset, .stride = stride};
+    k->output[0] = (tn_access){
+        .slot = slot, .dtype = p->slot.data[slot].dtype, .offset = p->view.data[place].offset, .stride = stride};
     const tn_view at = p->view.data[place];
     TN_TRY(spread(l, d, &at, stride));
     for (uint32_t i = 0; i < k->steps + k->epilogue; i++) {
@@ -335,7 +346,8 @@ tn_status tn_lowering_call(tn_lowerer *l, tn_kernel *k, uint32_t count, const tn
     const tn_kernel_table *t = l->options->kernels;
     const tn_kernel_facts facts = {p->heap, l, is_constant, weights_of};
     for (uint32_t i = 0; i < t->count && !k->impl; i++)
-        if (t->impl[i]->kind == k->kind && isa_includes(l->options->isa, (tn_isa)t->impl[i]->isa) && t->impl[i]->takes(k, &facts))
+        if (t->impl[i]->kind == k->kind && isa_includes(l->options->isa, (tn_isa)t->impl[i]->isa) &&
+            t->impl[i]->takes(k, &facts))
             k->impl = t->impl[i];
     if (!k->impl)
         return tn_fail(TN_ERR_INTERNAL, "no kernel takes %s", tn_node_op_name(l->graph, nodes[0]));

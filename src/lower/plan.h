@@ -10,36 +10,36 @@ typedef enum tn_slot_kind {
     TN_SLOT_ARENA,    /* bytes at an offset of the frame's arena, placed when its segment is bound */
     TN_SLOT_INPUT,    /* a fed value: the caller's data (contiguous copy made when it is strided or unaligned) */
     TN_SLOT_CONSTANT, /* bytes of a constant tensor */
-    TN_SLOT_OBJECT    /* a reference-counted host object: made by HOST instructions; kernels may read its data when it is a tensor */
+    TN_SLOT_OBJECT /* a reference-counted host object: made by HOST instructions; kernels may read its data when it is a tensor */
 } tn_slot_kind;
 
 typedef struct tn_slot {
     uint8_t kind;
     uint8_t dtype;
-    bool fetched;      /* holds an output: lives to the end */
-    tn_size bytes;     /* ARENA */
-    tn_size count;     /* elements; ARENA */
+    bool fetched;        /* holds an output: lives to the end */
+    tn_size bytes;       /* ARENA */
+    tn_size count;       /* elements; ARENA */
     int32_t first, last; /* instructions between which it is live */
-    uint32_t segment;  /* ARENA: the BIND after which its size is known */
-    uint32_t input;    /* INPUT: which */
-    tn_tensor *tensor; /* CONSTANT: retained, contiguous and aligned */
-    tn_value value;    /* a graph value it was made for, for names in dumps and messages */
+    uint32_t segment;    /* ARENA: the BIND after which its size is known */
+    uint32_t input;      /* INPUT: which */
+    tn_tensor *tensor;   /* CONSTANT: retained, contiguous and aligned */
+    tn_value value;      /* a graph value it was made for, for names in dumps and messages */
 } tn_slot;
 
 /* A value of the graph in the plan: a strided view of a slot. */
 typedef struct tn_view {
     tn_value value;
     uint32_t slot;
-    bool object;      /* a host object of unknown rank, or no tensor: HOST instructions only */
+    bool object; /* a host object of unknown rank, or no tensor: HOST instructions only */
     uint8_t rank;
-    tn_size offset;   /* elements */
+    tn_size offset;        /* elements */
     tn_size *dim, *stride; /* [rank] */
 } tn_view;
 
 typedef enum tn_instruction_op {
-    TN_DO_CALL,   /* run kernel `a` */
-    TN_DO_HOST,   /* run node `a` by eval on host objects: inputs and outputs are places, see tn_host_call */
-    TN_DO_BIND,   /* evaluate the dimensions of segment `a` (after reading actual dims of the objects in it) and place its slots */
+    TN_DO_CALL, /* run kernel `a` */
+    TN_DO_HOST, /* run node `a` by eval on host objects: inputs and outputs are places, see tn_host_call */
+    TN_DO_BIND, /* evaluate the dimensions of segment `a` (after reading actual dims of the objects in it) and place its slots */
     TN_DO_CHECK,  /* end the run if one of the `b` checks from check `a` on does not hold */
     TN_DO_BRANCH, /* go to instruction `b` if the bool at view `a` is false; a = UINT32_MAX: always */
     TN_DO_LOOP,   /* the end of a trip: go back to instruction `b` */
@@ -63,7 +63,7 @@ typedef struct tn_host_call {
 /* Symbols read from the actual dims of an object: at the start of a BIND. */
 typedef struct tn_bind_read {
     uint32_t segment;
-    uint32_t slot; /* OBJECT or INPUT */
+    uint32_t slot;  /* OBJECT or INPUT */
     tn_value value; /* whose type's dims are matched with the object's */
 } tn_bind_read;
 
@@ -83,10 +83,10 @@ typedef struct tn_size_check {
 
 typedef struct tn_plan {
     tn_heap *heap;
-    tn_graph *graph; /* owned: optimised, frozen; dims, nodes for HOST, names */
-    tn_arena arena;  /* of the arrays inside kernels and places */
-    TN_VEC(tn_dim) size;             /* expressions by tn_size */
-    tn_u32_vec size_segment;         /* by tn_size: the first segment after which it can be evaluated */
+    tn_graph *graph;         /* owned: optimised, frozen; dims, nodes for HOST, names */
+    tn_arena arena;          /* of the arrays inside kernels and places */
+    TN_VEC(tn_dim) size;     /* expressions by tn_size */
+    tn_u32_vec size_segment; /* by tn_size: the first segment after which it can be evaluated */
     TN_VEC(tn_slot) slot;
     TN_VEC(tn_view) view;
     TN_VEC(tn_kernel) kernel;
@@ -96,17 +96,17 @@ typedef struct tn_plan {
     TN_VEC(tn_instruction) code;
     tn_u32_vec view_list, slot_list, kernel_node;
     uint32_t segments;
-    tn_u32_vec symbol_segment;       /* by symbol index: the segment that binds it, UINT32_MAX: none */
-    tn_u32_vec input_view;          /* by graph input: its place, UINT32_MAX: unused */
-    tn_u32_vec output_view;         /* by graph output */
+    tn_u32_vec symbol_segment; /* by symbol index: the segment that binds it, UINT32_MAX: none */
+    tn_u32_vec input_view;     /* by graph input: its place, UINT32_MAX: unused */
+    tn_u32_vec output_view;    /* by graph output */
     /* counts for `info` and `bench` */
     uint32_t operators, fused_operators;
     size_t weight_bytes, packed_bytes;
 } tn_plan;
 
 typedef struct tn_lower_options {
-    int level;      /* 0: a kernel for each operator; 1 and up: fusion */
-    tn_isa isa;     /* highest level to use */
+    int level;  /* 0: a kernel for each operator; 1 and up: fusion */
+    tn_isa isa; /* highest level to use */
     const tn_kernel_table *kernels;
 } tn_lower_options;
 

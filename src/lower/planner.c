@@ -12,9 +12,13 @@ typedef struct item {
     uint32_t index;
 } item;
 
-static bool overlap(const item *a, const item *b) { return a->first <= b->last && b->first <= a->last; }
+static bool overlap(const item *a, const item *b) {
+    return a->first <= b->last && b->first <= a->last;
+}
 
-static size_t align_up(size_t n) { return (n + TN_PLAN_ALIGN - 1) & ~(size_t)(TN_PLAN_ALIGN - 1); }
+static size_t align_up(size_t n) {
+    return (n + TN_PLAN_ALIGN - 1) & ~(size_t)(TN_PLAN_ALIGN - 1);
+}
 
 /* Places items in the order given: each at the lowest gap that fits, best fit among the gaps. `sorted` (count entries) holds the
    placed ones by offset. Answers the arena's bytes. */

@@ -1,7 +1,9 @@
 /* The plan as annotated text: instructions, what lies where. */
 #include "lower/plan.h"
 
-static void print_size(const tn_plan *p, tn_size size, tn_text *out) { tn_dim_print(&p->graph->dims, p->size.data[size], out); }
+static void print_size(const tn_plan *p, tn_size size, tn_text *out) {
+    tn_dim_print(&p->graph->dims, p->size.data[size], out);
+}
 
 static void print_value(const tn_plan *p, tn_value v, tn_text *out) {
     const char *name = tn_value_name(p->graph, v);
@@ -65,7 +67,8 @@ static void print_kernel(const tn_plan *p, uint32_t index, tn_text *out) {
         const tn_scalar_info *d = tn_scalar_describe((tn_scalar_op)s->op);
         if (i == k->steps)
             tn_text_printf(out, "    r%d = %s in %s\n", k->operands + k->steps,
-                           k->kind == TN_KERNEL_CONTRACT ? "sum r0*r1" : tn_scalar_describe((tn_scalar_op)k->combine)->name,
+                           k->kind == TN_KERNEL_CONTRACT ? "sum r0*r1"
+                                                         : tn_scalar_describe((tn_scalar_op)k->combine)->name,
                            tn_dtype_name((tn_dtype)k->accumulator));
         tn_text_printf(out, "    r%d = %s(r%u", k->operands + i + (i >= k->steps ? 1 : 0), d->name, s->a);
         if (d->operands > 1)
@@ -111,7 +114,8 @@ static void print_host(const tn_plan *p, const tn_host_call *h, tn_text *out) {
 }
 
 tn_status tn_plan_print(const tn_plan *p, tn_text *out) {
-    tn_text_printf(out, "plan: %u instructions, %u kernels, %u host calls, %u slots\n", p->code.len, p->kernel.len, p->host.len, p->slot.len);
+    tn_text_printf(out, "plan: %u instructions, %u kernels, %u host calls, %u slots\n", p->code.len, p->kernel.len,
+                   p->host.len, p->slot.len);
     for (uint32_t i = 0; i < p->slot.len; i++)
         print_slot(p, i, out);
     for (uint32_t i = 0; i < p->code.len; i++) {

@@ -10,7 +10,8 @@ static bool step_of(const tn_lowerer *l, tn_node node, tn_scalar_step *step) {
     const tn_graph *g = l->graph;
     const tn_op *op = tn_node_op(g, node);
     uint32_t inputs = tn_node_input_count(g, node);
-    tn_dtype to = tn_value_dtype(g, tn_node_output(g, node, 0)), from = tn_value_dtype(g, tn_node_input(g, node, inputs - 1));
+    tn_dtype to = tn_value_dtype(g, tn_node_output(g, node, 0)),
+             from = tn_value_dtype(g, tn_node_input(g, node, inputs - 1));
     if (!tn_lowering_admits(to) || !tn_lowering_admits(from))
         return false;
     *step = (tn_scalar_step){.op = op->code, .dtype = (uint8_t)to, .from = (uint8_t)from};

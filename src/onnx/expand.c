@@ -97,7 +97,8 @@ tn_status tn_onnx_identify(const tn_expander *ex, const tn_graph *g, tn_node nod
     else
         out->version = tn_onnx_newest(out->domain);
     if (!tn_onnx_find_any(out->domain, out->name))
-        out->custom = tn_custom_find(g->ops, out->domain, strlen(out->domain), out->name, out->version, &out->other_version);
+        out->custom =
+            tn_custom_find(g->ops, out->domain, strlen(out->domain), out->name, out->version, &out->other_version);
     if (out->custom)
         return TN_OK;
     if (*out->domain || !tn_onnx_find_any("", out->name))

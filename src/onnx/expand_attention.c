@@ -40,8 +40,8 @@ typedef struct attention {
     tn_dtype dtype;
     tn_value q, k, v; /* [batch, heads, length, size] */
     tn_dim batch, heads, kv_heads, q_length, total;
-    tn_value bias;    /* added to the scores, or null */
-    tn_value allowed; /* which keys are attended, or null: all. Broadcast to the scores */
+    tn_value bias;     /* added to the scores, or null */
+    tn_value allowed;  /* which keys are attended, or null: all. Broadcast to the scores */
     bool may_be_empty; /* a query may attend no key */
 } attention;
 
@@ -338,8 +338,8 @@ static tn_status expand_rotary(tn_expand *x) {
         w = tn_expand_slice(x, w, 3, zero, turned, 1);
     }
     tn_value first = tn_expand_slice(x, w, 3, zero, half, interleaved ? 2 : 1);
-    tn_value second = interleaved ? tn_expand_slice(x, w, 3, tn_size(x, 1), half, 2)
-                                  : tn_expand_slice(x, w, 3, half, half, 1);
+    tn_value second =
+        interleaved ? tn_expand_slice(x, w, 3, tn_size(x, 1), half, 2) : tn_expand_slice(x, w, 3, half, half, 1);
     tn_value out[2] = {tn_sub(g, tn_mul(g, cosine, first), tn_mul(g, sine, second)),
                        tn_add(g, tn_mul(g, sine, first), tn_mul(g, cosine, second))};
     tn_value y;
@@ -364,8 +364,8 @@ static tn_status expand_rotary(tn_expand *x) {
 
 /* --- rows ------------------------------------------------------------------------------------------------------------------------------ */
 
-#define COMMON                                                                                          \
-    TN_SPEC_INT("is_causal", 0), TN_SPEC_INT("q_num_heads", 0), TN_SPEC_INT("kv_num_heads", 0),         \
+#define COMMON                                                                                           \
+    TN_SPEC_INT("is_causal", 0), TN_SPEC_INT("q_num_heads", 0), TN_SPEC_INT("kv_num_heads", 0),          \
         TN_SPEC_INT("qk_matmul_output_mode", 0), TN_SPEC_FLOAT("scale", 0), TN_SPEC_FLOAT("softcap", 0), \
         TN_SPEC_INT("softmax_precision", 0)
 static const tn_attr_spec attention_attrs[] = {

@@ -14,9 +14,10 @@ UNARY(abs)
 UNARY(neg)
 UNARY(sign)
 UNARY(floor)
-UNARY(ceil) UNARY(round) UNARY(sqrt) UNARY(reciprocal) UNARY(exp) UNARY(log) UNARY(sin) UNARY(cos) UNARY(tan)
-    UNARY(asin) UNARY(acos) UNARY(atan) UNARY(sinh) UNARY(cosh) UNARY(tanh) UNARY(asinh) UNARY(acosh) UNARY(atanh)
-        UNARY(sigmoid) UNARY(not ) UNARY(bit_not)
+UNARY(ceil)
+UNARY(round)
+UNARY(sqrt) UNARY(reciprocal) UNARY(exp) UNARY(log) UNARY(sin) UNARY(cos) UNARY(tan) UNARY(asin) UNARY(acos) UNARY(atan)
+    UNARY(sinh) UNARY(cosh) UNARY(tanh) UNARY(asinh) UNARY(acosh) UNARY(atanh) UNARY(sigmoid) UNARY(not ) UNARY(bit_not)
 #undef UNARY
 
     /* Whole numbers are admitted too: their values are those of f32, truncated. */
@@ -55,7 +56,9 @@ BINARY(add)
 BINARY(sub)
 BINARY(mul)
 BINARY(div)
-BINARY(and) BINARY(or) BINARY(xor) BINARY(equal) BINARY(less) BINARY(less_equal) BINARY(greater) BINARY(greater_equal)
+BINARY(and)
+BINARY(or)
+BINARY(xor) BINARY(equal) BINARY(less) BINARY(less_equal) BINARY(greater) BINARY(greater_equal)
 #undef BINARY
 
     static tn_status expand_mod(tn_expand *x) {
@@ -180,7 +183,8 @@ static tn_status cast_to(tn_expand *x, tn_dtype to) {
     if (from == TN_STRING)
         return tn_expand_set(x, 0, tn_graph_add(g, "from_string", 1, &in, 1, type));
     tn_string mode = tn_expand_string(x, "round_mode");
-    bool up = to != TN_F8E8M0 || tn_expand_string_is(x, "round_mode", "up"), saturate = tn_expand_int(x, "saturate") != 0;
+    bool up = to != TN_F8E8M0 || tn_expand_string_is(x, "round_mode", "up"),
+         saturate = tn_expand_int(x, "saturate") != 0;
     if (saturate && up)
         return tn_expand_set(x, 0, tn_cast(g, in, to));
     const tn_attr attrs[] = {TN_A_DTYPE("to", to), TN_A_INT("saturate", saturate),

@@ -117,7 +117,8 @@ static cplx butterfly_any(const fft *f, int64_t n, cplx v) {
     static const int perm[4] = {0, 3, 1, 2};
     static const int64_t third[1] = {2}, first[1] = {0};
     const int64_t dims[2] = {n, n};
-    double *re = tn_expand_alloc(f->x, (size_t)(n * n), sizeof *re), *im = tn_expand_alloc(f->x, (size_t)(n * n), sizeof *im);
+    double *re = tn_expand_alloc(f->x, (size_t)(n * n), sizeof *re),
+           *im = tn_expand_alloc(f->x, (size_t)(n * n), sizeof *im);
     if (!re || !im) {
         tn_graph_stick(f->g);
         return (cplx){{0}, {0}};
@@ -129,8 +130,8 @@ static cplx butterfly_any(const fft *f, int64_t n, cplx v) {
     }
     tn_value c = constant(f, 2, dims, re), s = constant(f, 2, dims, im), part[4];
     for (int i = 0; i < 4; i++)
-        part[i] = tn_transpose(
-            f->g, tn_dot(f->g, i < 2 ? v.re : v.im, i % 2 ? s : c, 0, NULL, NULL, 1, third, first), perm);
+        part[i] =
+            tn_transpose(f->g, tn_dot(f->g, i < 2 ? v.re : v.im, i % 2 ? s : c, 0, NULL, NULL, 1, third, first), perm);
     return (cplx){tn_sub(f->g, part[0], part[3]), tn_add(f->g, part[1], part[2])};
 }
 
@@ -140,7 +141,8 @@ static cplx butterfly_any(const fft *f, int64_t n, cplx v) {
 static cplx twiddle(const fft *f, cplx v, int64_t k, int64_t before, int64_t after) {
     if (k == 0 || after == 1)
         return v;
-    double *re = tn_expand_alloc(f->x, (size_t)after, sizeof *re), *im = tn_expand_alloc(f->x, (size_t)after, sizeof *im);
+    double *re = tn_expand_alloc(f->x, (size_t)after, sizeof *re),
+           *im = tn_expand_alloc(f->x, (size_t)after, sizeof *im);
     if (!re || !im) {
         tn_graph_stick(f->g);
         return (cplx){{0}, {0}};

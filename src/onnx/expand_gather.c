@@ -58,7 +58,8 @@ static tn_status expand_reverse_sequence(tn_expand *x) {
     TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, 1, 0), dims[batch]),
             "there must be one length for each batch entry");
     tn_value zero = tn_scalar(g, TN_I64, 0), one = tn_scalar(g, TN_I64, 1);
-    tn_value length = tn_broadcast(g, tn_expand_along(x, tn_expand_listed(x, tn_expand_input(x, 1), dims[batch]), 2, (int)batch), 2, dims);
+    tn_value length = tn_broadcast(
+        g, tn_expand_along(x, tn_expand_listed(x, tn_expand_input(x, 1), dims[batch]), 2, (int)batch), 2, dims);
     tn_value t = along(x, 2, dims, (int)time);
     tn_value from = tn_select(g, tn_less(g, t, length), tn_sub(g, tn_sub(g, length, one), t), t);
     tn_value steps = tn_expand_size_value(x, dims[time], TN_I64);

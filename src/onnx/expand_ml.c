@@ -176,8 +176,8 @@ static tn_status linear(tn_expand *x, int64_t models, tn_value *scores) {
     int64_t n = tn_expand_floats(x, "coefficients", &coefficients), m = tn_expand_floats(x, "intercepts", &intercepts);
     tn_value rows;
     TN_TRY(tn_ml_rows(x, &rows));
-    TN_RULE(x, models >= 1 && models <= n && n % models == 0, "%" PRId64 " coefficients are not those of %" PRId64 " models",
-            n, models);
+    TN_RULE(x, models >= 1 && models <= n && n % models == 0,
+            "%" PRId64 " coefficients are not those of %" PRId64 " models", n, models);
     TN_RULE(x, m == 0 || m == models, "there are %" PRId64 " intercepts for %" PRId64 " models", m, models);
     const int64_t features = n / models, dims[2] = {features, models};
     TN_RULE(x, !tn_dim_never_equal(g, tn_value_dim(g, rows, 1), tn_size(x, features)),
@@ -239,9 +239,11 @@ static const tn_attr_spec imputer_attrs[] = {TN_SPEC_FLOATS("imputed_value_float
                                              {0}};
 static const tn_attr_spec scaler_attrs[] = {TN_SPEC_FLOATS("offset"), TN_SPEC_FLOATS("scale"), {0}};
 static const tn_attr_spec normalizer_attrs[] = {TN_SPEC_STRING("norm", "MAX", "MAX|L1|L2"), {0}};
-static const tn_attr_spec regressor_attrs[] = {TN_SPEC_FLOATS("coefficients"), TN_SPEC_FLOATS("intercepts"),
+static const tn_attr_spec regressor_attrs[] = {TN_SPEC_FLOATS("coefficients"),
+                                               TN_SPEC_FLOATS("intercepts"),
                                                TN_SPEC_STRING("post_transform", "NONE", TN_ML_POSTS),
-                                               TN_SPEC_INT("targets", 1), {0}};
+                                               TN_SPEC_INT("targets", 1),
+                                               {0}};
 static const tn_attr_spec classifier_attrs[] = {TN_SPEC_INTS("classlabels_ints"),
                                                 TN_SPEC_STRINGS("classlabels_strings"),
                                                 TN_SPEC_NEEDED("coefficients", TN_ATTR_FLOATS),

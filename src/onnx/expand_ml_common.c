@@ -109,8 +109,7 @@ static tn_value probit(tn_graph *g, tn_value v) {
     tn_value log = tn_log(g, tn_mul(g, tn_sub(g, one, p), tn_add(g, one, p)));
     tn_value a = tn_add(g, tn_mul(g, log, tn_scalar_like(g, v, 0.5)),
                         tn_scalar_like(g, v, 2.0 / (3.14159265358979323846 * 0.147)));
-    tn_value root =
-        tn_sqrt(g, tn_sub(g, tn_mul(g, a, a), tn_mul(g, log, tn_scalar_like(g, v, 1 / 0.147))));
+    tn_value root = tn_sqrt(g, tn_sub(g, tn_mul(g, a, a), tn_mul(g, log, tn_scalar_like(g, v, 1 / 0.147))));
     tn_value r = tn_mul(g, tn_sqrt(g, tn_sub(g, root, a)), tn_scalar_like(g, v, 1.41421356));
     return tn_select(g, tn_less(g, p, tn_scalar_like(g, v, 0)), tn_neg(g, r), r);
 }

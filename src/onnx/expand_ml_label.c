@@ -54,12 +54,10 @@ static tn_status sort_keys(tn_expand *x, const tn_tensor *keys, tn_tensor **sort
 }
 
 static tn_value host_node(tn_expand *x, const tn_op *op, tn_value in, uint32_t attrs, const tn_attr *attr) {
-    tn_node node = tn_graph_add_node(x->graph, &(tn_node_desc){.op = op,
-                                                               .input_count = 1,
-                                                               .inputs = &in,
-                                                               .output_count = 1,
-                                                               .attr_count = attrs,
-                                                               .attrs = attr});
+    tn_node node = tn_graph_add_node(
+        x->graph,
+        &(tn_node_desc){
+            .op = op, .input_count = 1, .inputs = &in, .output_count = 1, .attr_count = attrs, .attrs = attr});
     return node.id ? tn_node_output(x->graph, node, 0) : (tn_value){0};
 }
 
@@ -329,12 +327,16 @@ static const tn_attr_spec cast_map_attrs[] = {TN_SPEC_STRING("cast_to", "TO_FLOA
                                               TN_SPEC_STRING("map_form", "DENSE", "DENSE|SPARSE"),
                                               TN_SPEC_INT("max_map", 1),
                                               {0}};
-static const tn_attr_spec category_attrs[] = {TN_SPEC_INTS("cats_int64s"), TN_SPEC_STRINGS("cats_strings"),
+static const tn_attr_spec category_attrs[] = {TN_SPEC_INTS("cats_int64s"),
+                                              TN_SPEC_STRINGS("cats_strings"),
                                               TN_SPEC_INT("default_int64", -1),
-                                              TN_SPEC_STRING("default_string", "_Unused", NULL), {0}};
+                                              TN_SPEC_STRING("default_string", "_Unused", NULL),
+                                              {0}};
 static const tn_attr_spec dict_attrs[] = {TN_SPEC_INTS("int64_vocabulary"), TN_SPEC_STRINGS("string_vocabulary"), {0}};
-static const tn_attr_spec label_1_attrs[] = {TN_SPEC_STRINGS("classes_strings"), TN_SPEC_INT("default_int64", -1),
-                                             TN_SPEC_STRING("default_string", "_Unused", NULL), {0}};
+static const tn_attr_spec label_1_attrs[] = {TN_SPEC_STRINGS("classes_strings"),
+                                             TN_SPEC_INT("default_int64", -1),
+                                             TN_SPEC_STRING("default_string", "_Unused", NULL),
+                                             {0}};
 static const tn_attr_spec label_attrs[] = {TN_SPEC_FLOAT("default_float", -0.0),
                                            TN_SPEC_INT("default_int64", -1),
                                            TN_SPEC_STRING("default_string", "_Unused", NULL),
@@ -348,12 +350,13 @@ static const tn_attr_spec label_attrs[] = {TN_SPEC_FLOAT("default_float", -0.0),
                                            TN_SPEC_STRINGS("values_strings"),
                                            TN_SPEC_TENSOR("values_tensor"),
                                            {0}};
-static const tn_attr_spec one_hot_attrs[] = {TN_SPEC_INTS("cats_int64s"), TN_SPEC_STRINGS("cats_strings"),
-                                             TN_SPEC_INT("zeros", 1), {0}};
-static const tn_attr_spec zip_attrs[] = {TN_SPEC_INTS("classlabels_int64s"), TN_SPEC_STRINGS("classlabels_strings"), {0}};
+static const tn_attr_spec one_hot_attrs[] = {
+    TN_SPEC_INTS("cats_int64s"), TN_SPEC_STRINGS("cats_strings"), TN_SPEC_INT("zeros", 1), {0}};
+static const tn_attr_spec zip_attrs[] = {
+    TN_SPEC_INTS("classlabels_int64s"), TN_SPEC_STRINGS("classlabels_strings"), {0}};
 
-#define ROW(NAME, from, to, list, what, build)                                                                     \
-    TN_ONNX_OF(TN_ML, NAME, .since = from, .until = to, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = list,       \
+#define ROW(NAME, from, to, list, what, build)                                                              \
+    TN_ONNX_OF(TN_ML, NAME, .since = from, .until = to, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = list, \
                .flags = what, .expand = expand_##build)
 
 static const tn_onnx_op rows[] = {

@@ -59,7 +59,8 @@ static tn_status check_kernel(tn_expand *x, tn_value rows, int64_t features) {
 static tn_status expand_svm_regressor(tn_expand *x) {
     tn_graph *g = x->graph;
     const float *coefficients, *vectors, *rho;
-    int64_t n = tn_expand_floats(x, "coefficients", &coefficients), m = tn_expand_floats(x, "support_vectors", &vectors);
+    int64_t n = tn_expand_floats(x, "coefficients", &coefficients),
+            m = tn_expand_floats(x, "support_vectors", &vectors);
     int64_t supports = tn_expand_int(x, "n_supports");
     uint32_t offsets = tn_expand_floats(x, "rho", &rho);
     tn_value rows, y;
@@ -70,8 +71,8 @@ static tn_status expand_svm_regressor(tn_expand *x) {
     if (supports) {
         const int64_t dims[2] = {n, 1};
         TN_RULE(x, n == supports && m >= supports && m % supports == 0,
-                "%" PRId64 " supports do not go with %" PRId64 " coefficients and %" PRId64 " numbers of vectors", supports, n,
-                m);
+                "%" PRId64 " supports do not go with %" PRId64 " coefficients and %" PRId64 " numbers of vectors",
+                supports, n, m);
         TN_TRY(check_kernel(x, rows, m / supports));
         y = kernel(x, rows, supports, m / supports, vectors, false);
         y = tn_matmul(g, y, tn_ml_constant(x, dtype, 2, dims, coefficients));
@@ -111,10 +112,10 @@ static tn_status linear_classifier(classifier *c, int64_t count, uint32_t offset
     TN_TRY(check_kernel(x, c->rows, count / c->classes));
     tn_value s = kernel(x, c->rows, c->classes, count / c->classes, c->coefficients, true);
     s = tn_add(c->g, s, tn_scalar_like(c->g, c->rows, (double)c->rho[0]));
-    tn_value label = c->classes == 1 ? tn_ml_pick_second(x, &c->labels,
-                                                         tn_greater(c->g, tn_squeeze(c->g, s, 1, last),
-                                                                    tn_scalar_like(c->g, s, 0)))
-                                     : tn_ml_pick(x, &c->labels, tn_argmax(c->g, s, 1, false));
+    tn_value label = c->classes == 1
+                         ? tn_ml_pick_second(x, &c->labels,
+                                             tn_greater(c->g, tn_squeeze(c->g, s, 1, last), tn_scalar_like(c->g, s, 0)))
+                         : tn_ml_pick(x, &c->labels, tn_argmax(c->g, s, 1, false));
     TN_TRY(tn_expand_set(x, 0, label));
     return tn_expand_set(x, 1, tn_cast(c->g, tn_ml_transform(x, c->post, s), TN_F32));
 }
@@ -143,17 +144,16 @@ static tn_status pair_weights(classifier *c, float *weights, float *votes, float
 /* Probabilities of the classes from the decisions [N, pairs]. */
 static tn_value probabilities(classifier *c, tn_value s, const float *a, const float *b) {
     tn_graph *g = c->g;
-    tn_value slope = tn_ml_constant(c->x, c->dtype, 1, &c->pairs, a), base = tn_ml_constant(c->x, c->dtype, 1, &c->pairs, b);
+    tn_value slope = tn_ml_constant(c->x, c->dtype, 1, &c->pairs, a),
+             base = tn_ml_constant(c->x, c->dtype, 1, &c->pairs, b);
     tn_value p = tn_sigmoid(g, tn_neg(g, tn_add(g, tn_mul(g, s, slope), base)));
     p = tn_min(g, tn_max(g, p, tn_scalar_like(g, s, 1e-7)), tn_scalar_like(g, s, 1 - 1e-7));
     p = tn_cast(g, p, TN_F32);
     const tn_attr attrs[] = {TN_A_INT("classes", c->classes)};
-    tn_node node = tn_graph_add_node(g, &(tn_node_desc){.op = &tn_host_couple,
-                                                        .input_count = 1,
-                                                        .inputs = &p,
-                                                        .output_count = 1,
-                                                        .attr_count = 1,
-                                                        .attrs = attrs});
+    tn_node node = tn_graph_add_node(
+        g,
+        &(tn_node_desc){
+            .op = &tn_host_couple, .input_count = 1, .inputs = &p, .output_count = 1, .attr_count = 1, .attrs = attrs});
     return node.id ? tn_node_output(g, node, 0) : (tn_value){0};
 }
 
@@ -167,7 +167,8 @@ static tn_status pairwise_classifier(classifier *c, int64_t count, uint32_t offs
             "there are %" PRId64 " coefficients for %" PRId64 " vectors of %" PRId64 " classes", count, c->supports,
             c->classes);
     c->pairs = c->classes * (c->classes - 1) / 2;
-    TN_RULE(x, offsets >= c->pairs, "'rho' has %u entries for %" PRId64 " pairs of classes", (unsigned)offsets, c->pairs);
+    TN_RULE(x, offsets >= c->pairs, "'rho' has %u entries for %" PRId64 " pairs of classes", (unsigned)offsets,
+            c->pairs);
     TN_RULE(x, na == nb && (na == 0 || na == c->pairs), "'prob_a' has %u, 'prob_b' %u entries for %" PRId64 " pairs",
             (unsigned)na, (unsigned)nb, c->pairs);
     if (c->pairs > MAX_WEIGHTS / c->supports)
@@ -204,8 +205,10 @@ static tn_status expand_svm_classifier(tn_expand *x) {
     TN_TRY(tn_ml_rows(x, &c.rows));
     c.dtype = tn_value_dtype(c.g, c.rows);
     c.classes = c.labels.count;
-    uint32_t groups = tn_expand_ints(x, "vectors_per_class", &c.per_class), offsets = tn_expand_floats(x, "rho", &c.rho);
-    int64_t n = tn_expand_floats(x, "coefficients", &c.coefficients), m = tn_expand_floats(x, "support_vectors", &c.vectors);
+    uint32_t groups = tn_expand_ints(x, "vectors_per_class", &c.per_class),
+             offsets = tn_expand_floats(x, "rho", &c.rho);
+    int64_t n = tn_expand_floats(x, "coefficients", &c.coefficients),
+            m = tn_expand_floats(x, "support_vectors", &c.vectors);
     TN_RULE(x, c.classes, "attribute 'classlabels_ints' or 'classlabels_strings' is missing");
     TN_RULE(x, n, "attribute 'coefficients' is missing");
     for (uint32_t i = 0; i < groups; i++) {

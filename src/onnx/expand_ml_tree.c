@@ -100,22 +100,23 @@ static tn_status expand_tree_classifier(tn_expand *x) {
         return two_classes(x, &f, &labels, class, probability);
     }
     TN_TRY(tn_forest_run(x, &f, "sum", &scores));
-    tn_value label = labels.count == 1
-                         ? tn_ml_pick_second(x, &labels,
-                                             tn_greater(g, tn_squeeze(g, scores, 1, last), tn_scalar_like(g, scores, 0)))
-                         : tn_ml_pick(x, &labels, tn_argmax(g, scores, 1, false));
+    tn_value label =
+        labels.count == 1
+            ? tn_ml_pick_second(x, &labels, tn_greater(g, tn_squeeze(g, scores, 1, last), tn_scalar_like(g, scores, 0)))
+            : tn_ml_pick(x, &labels, tn_argmax(g, scores, 1, false));
     TN_TRY(tn_expand_set(x, 0, label));
     return tn_expand_set(x, 1, tn_cast(g, tn_ml_transform(x, tn_ml_read_post(x), scores), TN_F32));
 }
 
 /* --- rows ---------------------------------------------------------------------------------------------------------------------------- */
 
-#define NODE_LISTS                                                                                                        \
-    TN_SPEC_FLOATS("base_values"), TN_SPEC_TENSOR("base_values_as_tensor"), TN_SPEC_INTS("nodes_falsenodeids"),           \
-        TN_SPEC_INTS("nodes_featureids"), TN_SPEC_FLOATS("nodes_hitrates"), TN_SPEC_TENSOR("nodes_hitrates_as_tensor"),   \
-        TN_SPEC_INTS("nodes_missing_value_tracks_true"), TN_SPEC_STRINGS("nodes_modes"), TN_SPEC_INTS("nodes_nodeids"),   \
-        TN_SPEC_INTS("nodes_treeids"), TN_SPEC_INTS("nodes_truenodeids"), TN_SPEC_FLOATS("nodes_values"),                 \
-        TN_SPEC_TENSOR("nodes_values_as_tensor"), TN_SPEC_STRING("post_transform", "NONE", TN_ML_POSTS)
+#define NODE_LISTS                                                                                                   \
+    TN_SPEC_FLOATS("base_values"), TN_SPEC_TENSOR("base_values_as_tensor"), TN_SPEC_INTS("nodes_falsenodeids"),      \
+        TN_SPEC_INTS("nodes_featureids"), TN_SPEC_FLOATS("nodes_hitrates"),                                          \
+        TN_SPEC_TENSOR("nodes_hitrates_as_tensor"), TN_SPEC_INTS("nodes_missing_value_tracks_true"),                 \
+        TN_SPEC_STRINGS("nodes_modes"), TN_SPEC_INTS("nodes_nodeids"), TN_SPEC_INTS("nodes_treeids"),                \
+        TN_SPEC_INTS("nodes_truenodeids"), TN_SPEC_FLOATS("nodes_values"), TN_SPEC_TENSOR("nodes_values_as_tensor"), \
+        TN_SPEC_STRING("post_transform", "NONE", TN_ML_POSTS)
 
 static const tn_attr_spec classifier_attrs[] = {NODE_LISTS,
                                                 TN_SPEC_INTS("class_ids"),
@@ -156,10 +157,10 @@ static const tn_attr_spec ensemble_attrs[] = {TN_SPEC_INT("aggregate_function", 
 static const tn_onnx_op rows[] = {
     TN_ONNX_OF(TN_ML, "TreeEnsemble", .since = 5, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = ensemble_attrs,
                .expand = expand_tree_ensemble),
-    TN_ONNX_OF(TN_ML, "TreeEnsembleClassifier", .since = 1, .inputs = {1, 1}, .outputs = {1, 2}, .attrs = classifier_attrs,
-               .expand = expand_tree_classifier),
-    TN_ONNX_OF(TN_ML, "TreeEnsembleRegressor", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = regressor_attrs,
-               .expand = expand_tree_regressor),
+    TN_ONNX_OF(TN_ML, "TreeEnsembleClassifier", .since = 1, .inputs = {1, 1}, .outputs = {1, 2},
+               .attrs = classifier_attrs, .expand = expand_tree_classifier),
+    TN_ONNX_OF(TN_ML, "TreeEnsembleRegressor", .since = 1, .inputs = {1, 1}, .outputs = {1, 1},
+               .attrs = regressor_attrs, .expand = expand_tree_regressor),
 };
 
 const tn_onnx_family tn_onnx_family_ml_tree = {rows, sizeof rows / sizeof *rows};

@@ -6,7 +6,7 @@
 typedef struct step {
     tn_expand *x;
     tn_graph *g;
-    uint32_t tensors;    /* that are optimized */
+    uint32_t tensors;     /* that are optimized */
     tn_value rate, count; /* f64 scalars */
 } step;
 
@@ -140,12 +140,10 @@ static const tn_attr_spec adagrad_attrs[] = {TN_SPEC_FLOAT("decay_factor", 0),
                                              TN_SPEC_FLOAT("epsilon", 9.999999974752427e-07),
                                              TN_SPEC_FLOAT("norm_coefficient", 0),
                                              {0}};
-static const tn_attr_spec adam_attrs[] = {TN_SPEC_FLOAT("alpha", 0.8999999761581421),
-                                          TN_SPEC_FLOAT("beta", 0.9990000128746033),
-                                          TN_SPEC_FLOAT("epsilon", 9.999999974752427e-07),
-                                          TN_SPEC_FLOAT("norm_coefficient", 0),
-                                          TN_SPEC_FLOAT("norm_coefficient_post", 0),
-                                          {0}};
+static const tn_attr_spec adam_attrs[] = {
+    TN_SPEC_FLOAT("alpha", 0.8999999761581421),      TN_SPEC_FLOAT("beta", 0.9990000128746033),
+    TN_SPEC_FLOAT("epsilon", 9.999999974752427e-07), TN_SPEC_FLOAT("norm_coefficient", 0),
+    TN_SPEC_FLOAT("norm_coefficient_post", 0),       {0}};
 static const tn_attr_spec momentum_attrs[] = {
     TN_SPEC_NEEDED("alpha", TN_ATTR_FLOAT),
     TN_SPEC_NEEDED("beta", TN_ATTR_FLOAT),

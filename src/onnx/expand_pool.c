@@ -35,10 +35,12 @@ static tn_value max_indices(tn_expand *x, const tn_windows *w) {
     tn_dim lo[TN_MAX_RANK], hi[TN_MAX_RANK];
     int rank = spread(x, w, window, stride, dilation, lo, hi);
     bool columns = tn_expand_int(x, "storage_order") != 0;
-    const tn_attr attrs[] = {
-        TN_A_INTS("window", rank, window), TN_A_INTS("stride", rank, stride), TN_A_INTS("dilation", rank, dilation),
-        TN_A_DIMS("lo", rank, lo), TN_A_DIMS("hi", rank, hi),
-        TN_A_STRING("order", columns ? "column" : "row", columns ? 6 : 3)};
+    const tn_attr attrs[] = {TN_A_INTS("window", rank, window),
+                             TN_A_INTS("stride", rank, stride),
+                             TN_A_INTS("dilation", rank, dilation),
+                             TN_A_DIMS("lo", rank, lo),
+                             TN_A_DIMS("hi", rank, hi),
+                             TN_A_STRING("order", columns ? "column" : "row", columns ? 6 : 3)};
     tn_value in = tn_expand_input(x, 0);
     return tn_graph_add(x->graph, "window_arg_max", 1, &in, 6, attrs);
 }

@@ -190,7 +190,7 @@ static tn_status division(tn_expand *x, tn_dtype *dtype) {
     TN_RULE(x, tn_is_float(scale) || scale == TN_I32 || scale == TN_F8E8M0, "the scale is %s", tn_dtype_name(scale));
     TN_RULE(x, precision == 0 || (precision > 0 && precision < TN_DTYPE_COUNT && tn_is_float((tn_dtype)precision)),
             "attribute 'precision' is %" PRId64 ", which is no float type", precision);
-    *dtype = precision           ? (tn_dtype)precision
+    *dtype = precision            ? (tn_dtype)precision
              : tn_is_float(scale) ? scale
              : scale == TN_I32    ? TN_F64 /* quotients of i32 do not tie by rounding */
                                   : TN_F32;
@@ -281,16 +281,19 @@ static tn_status expand_dynamic(tn_expand *x) {
 
 static const tn_attr_spec axis_attrs[] = {TN_SPEC_INT("axis", 1), {0}};
 static const tn_attr_spec quantize_19_attrs[] = {TN_SPEC_INT("axis", 1), TN_SPEC_INT("saturate", 1), {0}};
-static const tn_attr_spec quantize_21_attrs[] = {TN_SPEC_INT("axis", 1), TN_SPEC_INT("saturate", 1),
-                                                 TN_SPEC_INT("block_size", 0), TN_SPEC_INT("output_dtype", 0), {0}};
-static const tn_attr_spec quantize_attrs[] = {
-    TN_SPEC_INT("axis", 1),         TN_SPEC_INT("saturate", 1),  TN_SPEC_INT("block_size", 0),
-    TN_SPEC_INT("output_dtype", 0), TN_SPEC_INT("precision", 0), {0}};
+static const tn_attr_spec quantize_21_attrs[] = {TN_SPEC_INT("axis", 1),
+                                                 TN_SPEC_INT("saturate", 1),
+                                                 TN_SPEC_INT("block_size", 0),
+                                                 TN_SPEC_INT("output_dtype", 0),
+                                                 {0}};
+static const tn_attr_spec quantize_attrs[] = {TN_SPEC_INT("axis", 1),       TN_SPEC_INT("saturate", 1),
+                                              TN_SPEC_INT("block_size", 0), TN_SPEC_INT("output_dtype", 0),
+                                              TN_SPEC_INT("precision", 0),  {0}};
 static const tn_attr_spec dequantize_21_attrs[] = {TN_SPEC_INT("axis", 1), TN_SPEC_INT("block_size", 0), {0}};
 static const tn_attr_spec dequantize_attrs[] = {
     TN_SPEC_INT("axis", 1), TN_SPEC_INT("block_size", 0), TN_SPEC_INT("output_dtype", 0), {0}};
 
-#define ROW(name, from, to, list, build)                                                                \
+#define ROW(name, from, to, list, build)                                                          \
     TN_ONNX(name, .since = from, .until = to, .inputs = {2, 3}, .outputs = {1, 1}, .attrs = list, \
             .expand = expand_##build)
 

@@ -67,8 +67,9 @@ static tn_status of_lines(tn_expand *x, uint32_t input, uint32_t matrix, bool ro
             rank, (unsigned)matrix, whole);
     TN_RULE(x, rank == 1 || !tn_dim_never_equal(g, tn_expand_dim(x, input, rows ? -1 : -2), tn_size(x, 1)),
             "input %u must have 1 entry along the %s axis", (unsigned)input, rows ? "last" : "last but one");
-    TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, input, rank == 1 || !rows ? -1 : -2),
-                                   tn_expand_dim(x, matrix, rows ? -2 : -1)),
+    TN_RULE(x,
+            !tn_dim_never_equal(g, tn_expand_dim(x, input, rank == 1 || !rows ? -1 : -2),
+                                tn_expand_dim(x, matrix, rows ? -2 : -1)),
             "input %u must have one entry for each %s of input %u", (unsigned)input, rows ? "row" : "column",
             (unsigned)matrix);
     static const int last[1] = {1};

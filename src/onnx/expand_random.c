@@ -111,7 +111,8 @@ static tn_status expand_multinomial(tn_expand *x) {
     tn_dtype dtype;
     int64_t samples = tn_expand_int(x, "sample_size");
     TN_RULE(x, tn_expand_rank(x, 0) == 2, "the input has rank %d, it must be 2", tn_expand_rank(x, 0));
-    TN_RULE(x, tn_is_float(tn_expand_dtype(x, 0)), "the log-probabilities are %s", tn_dtype_name(tn_expand_dtype(x, 0)));
+    TN_RULE(x, tn_is_float(tn_expand_dtype(x, 0)), "the log-probabilities are %s",
+            tn_dtype_name(tn_expand_dtype(x, 0)));
     TN_RULE(x, samples >= 1, "attribute 'sample_size' is %" PRId64, samples);
     TN_TRY(read_dtype(x, TN_I32, false, &dtype));
     TN_RULE(x, dtype == TN_I32 || dtype == TN_I64, "attribute 'dtype' must be i32 or i64");
@@ -184,7 +185,8 @@ static tn_status expand_dropout(tn_expand *x) {
         return tn_error_status();
     tn_value numbers = dropout_numbers(x, rank, dims);
     TN_BUILT(x, numbers);
-    tn_value part = tn_expand_has(x, 1) ? tn_reshape_dims(g, tn_expand_input(x, 1), 0, NULL) : tn_scalar(g, TN_F32, 0.5);
+    tn_value part =
+        tn_expand_has(x, 1) ? tn_reshape_dims(g, tn_expand_input(x, 1), 0, NULL) : tn_scalar(g, TN_F32, 0.5);
     tn_value keep = tn_greater_equal(g, numbers, tn_cast(g, part, tn_value_dtype(g, numbers)));
     part = tn_cast(g, part, in);
     tn_value one = tn_scalar(g, in, 1), scale = tn_div(g, one, tn_sub(g, one, part));
@@ -212,7 +214,7 @@ static const tn_attr_spec multi_attrs[] = {
     TN_SPEC_FLOAT("seed", 0), TN_SPEC_INT("dtype", 6), TN_SPEC_INT("sample_size", 1), {0}};
 static const tn_attr_spec dropout_attrs[] = {TN_SPEC_INT("seed", 0), {0}};
 
-#define RANDOM(n, name, from, list, build)                                                       \
+#define RANDOM(n, name, from, list, build)                                                                    \
     TN_ONNX(name, .since = from, .inputs = {n, n}, .outputs = {1, 1}, .attrs = list, .flags = TN_ONNX_RANDOM, \
             .expand = expand_##build)
 
@@ -223,8 +225,8 @@ static const tn_onnx_op rows[] = {
     RANDOM(1, "RandomNormalLike", 1, normal_like_attrs, normal_like),
     RANDOM(1, "Bernoulli", 15, bernoulli_attrs, bernoulli),
     RANDOM(1, "Multinomial", 7, multi_attrs, multinomial),
-    TN_ONNX("Dropout", .since = 10, .inputs = {1, 3}, .outputs = {1, 2}, .attrs = dropout_attrs, .flags = TN_ONNX_RANDOM,
-            .expand = expand_dropout),
+    TN_ONNX("Dropout", .since = 10, .inputs = {1, 3}, .outputs = {1, 2}, .attrs = dropout_attrs,
+            .flags = TN_ONNX_RANDOM, .expand = expand_dropout),
     TN_ONNX("Dropout", .since = 1, .until = 9, .inputs = {1, 2}, .outputs = {1, 2}, .expand = expand_dropout_first),
 };
 

@@ -12,15 +12,15 @@ typedef struct align {
     tn_expand *x;
     tn_dtype wide;
     tn_dim regions, channels, height, width;
-    int64_t out[2];    /* height, width */
-    int64_t ratio;     /* points for each output element and axis; 0: as many as it is wide */
+    int64_t out[2]; /* height, width */
+    int64_t ratio;  /* points for each output element and axis; 0: as many as it is wide */
     bool mean;
-    tn_value rows;     /* [batch * height * width, channels] */
-    tn_value image;    /* i64 [regions, 1, 1]: the first row of its image */
-    tn_value inside;   /* bool [regions, 1, 1]: that image exists */
-    tn_value start[2]; /* [regions, 1] along y, x */
-    tn_value bin[2];   /* size of an output element, [regions, 1] */
-    tn_value points[2];/* number of points, as float [regions, 1] */
+    tn_value rows;      /* [batch * height * width, channels] */
+    tn_value image;     /* i64 [regions, 1, 1]: the first row of its image */
+    tn_value inside;    /* bool [regions, 1, 1]: that image exists */
+    tn_value start[2];  /* [regions, 1] along y, x */
+    tn_value bin[2];    /* size of an output element, [regions, 1] */
+    tn_value points[2]; /* number of points, as float [regions, 1] */
 } align;
 
 /* Two neighbours along an axis and the weight of the second; far outside: `out`. */
@@ -47,7 +47,8 @@ static between locate(const align *a, tn_value at, tn_dim size) {
 static tn_value sample(const align *a, tn_value ys, tn_value xs) {
     static const int y_axis[1] = {2}, x_axis[1] = {1}, last[1] = {3};
     tn_graph *g = a->x->graph;
-    between y = locate(a, tn_expand_dims(g, ys, 1, y_axis), a->height), x = locate(a, tn_expand_dims(g, xs, 1, x_axis), a->width);
+    between y = locate(a, tn_expand_dims(g, ys, 1, y_axis), a->height),
+            x = locate(a, tn_expand_dims(g, xs, 1, x_axis), a->width);
     tn_value width = tn_expand_size_value(a->x, a->width, TN_I64), one = tn_scalar(g, a->wide, 1), sum = {0};
     for (int i = 0; i < 4; i++) {
         tn_value row = tn_mul(g, i < 2 ? y.low : y.high, width), at = tn_add(g, row, i % 2 ? x.high : x.low);
@@ -110,7 +111,8 @@ static void next_point(void *ctx, tn_graph *g, const tn_value *args, tn_value *r
         at[i] = coordinate(a, i, tn_iota(g, a->wide, 2, line, 1), point);
         live[i] = tn_less(g, point, a->points[i]);
     }
-    tn_value v = sample(a, at[0], at[1]), use = tn_expand_dims(g, tn_squeeze(g, tn_and(g, live[0], live[1]), 1, sides), 3, sides);
+    tn_value v = sample(a, at[0], at[1]),
+             use = tn_expand_dims(g, tn_squeeze(g, tn_and(g, live[0], live[1]), 1, sides), 3, sides);
     tn_value first = tn_equal(g, tn_add(g, args[0], args[1]), tn_scalar(g, TN_I64, 0));
     tn_value with = a->mean ? tn_add(g, args[2], v) : tn_select(g, first, v, tn_max(g, args[2], v));
     tn_value end = tn_greater_equal(g, tn_add(g, args[1], one), l->most[1]);
@@ -138,7 +140,8 @@ static tn_status align_adaptive(align *a, tn_value *out) {
         l.most[i] = tn_cast(g, tn_expand_gather_inside(x, list, tn_scalar(g, TN_I64, 0), fits), TN_I64);
     }
     tn_dim dims[4] = {a->regions, tn_size(x, a->out[0]), tn_size(x, a->out[1]), a->channels};
-    tn_value init[3] = {tn_scalar(g, TN_I64, 0), tn_scalar(g, TN_I64, 0), tn_expand_full(x, a->wide, 0, 4, dims)}, results[3];
+    tn_value init[3] = {tn_scalar(g, TN_I64, 0), tn_scalar(g, TN_I64, 0), tn_expand_full(x, a->wide, 0, 4, dims)},
+             results[3];
     TN_TRY(tn_while(g, 3, init, NULL, more_points, next_point, &l, 0, results));
     *out = results[2];
     if (a->mean) {
@@ -160,9 +163,7 @@ static tn_status check_regions(tn_expand *x, int columns) {
     TN_RULE(x, tn_expand_rank(x, 0) == 4, "the input has rank %d, it must be 4", tn_expand_rank(x, 0));
     TN_RULE(x, tn_is_float(tn_expand_dtype(x, 0)), "the input is %s: it must be of a floating point type",
             tn_dtype_name(tn_expand_dtype(x, 0)));
-    TN_RULE(x,
-            tn_expand_rank(x, 1) == 2 &&
-                !tn_dim_never_equal(x->graph, tn_expand_dim(x, 1, 1), tn_size(x, columns)),
+    TN_RULE(x, tn_expand_rank(x, 1) == 2 && !tn_dim_never_equal(x->graph, tn_expand_dim(x, 1, 1), tn_size(x, columns)),
             "the regions must have the shape [regions, %d]", columns);
     return TN_OK;
 }
@@ -185,8 +186,8 @@ static tn_status expand_roi_align(tn_expand *x) {
                .mean = !tn_expand_string_is(x, "mode", "max")};
     TN_RULE(x, tn_expand_rank(x, 2) == 1 && !tn_dim_never_equal(g, tn_expand_dim(x, 2, 0), a.regions),
             "there must be one batch index for each region");
-    TN_RULE(x, a.out[0] >= 1 && a.out[1] >= 1 && a.out[0] < 1 << 20 && a.out[1] < 1 << 20, "the output size is %" PRId64 " by %" PRId64,
-            a.out[0], a.out[1]);
+    TN_RULE(x, a.out[0] >= 1 && a.out[1] >= 1 && a.out[0] < 1 << 20 && a.out[1] < 1 << 20,
+            "the output size is %" PRId64 " by %" PRId64, a.out[0], a.out[1]);
     TN_RULE(x, a.ratio >= 0 && a.ratio < 1 << 20, "attribute 'sampling_ratio' is %" PRId64, a.ratio);
     bool half = tn_expand_string_is(x, "coordinate_transformation_mode", "half_pixel");
     a.rows = image_rows(x, a.wide, dims);
@@ -195,7 +196,8 @@ static tn_status expand_roi_align(tn_expand *x) {
     a.inside = tn_and(g, tn_greater_equal(g, index, tn_scalar(g, TN_I64, 0)),
                       tn_less(g, index, tn_expand_size_value(x, dims[0], TN_I64)));
     a.image = tn_mul(g, index, tn_expand_size_value(x, tn_dim_mul(g, dims[2], dims[3]), TN_I64));
-    tn_value box = tn_mul(g, tn_cast(g, tn_expand_input(x, 1), a.wide), tn_scalar(g, a.wide, tn_expand_float(x, "spatial_scale")));
+    tn_value box =
+        tn_mul(g, tn_cast(g, tn_expand_input(x, 1), a.wide), tn_scalar(g, a.wide, tn_expand_float(x, "spatial_scale")));
     if (half)
         box = tn_sub(g, box, tn_scalar(g, a.wide, 0.5));
     for (int i = 0; i < 2; i++) {
@@ -262,7 +264,8 @@ static void pool_region(void *ctx, tn_graph *g, const tn_value *args, tn_value *
     tn_value v = tn_expand_gather_inside(p->x, p->image, index, inside);
     static const int height[1] = {2}, width[1] = {3};
     tn_dim one = tn_size(p->x, 1);
-    tn_value rows = members(p, 0, part[2], part[4]), columns = members(p, 1, part[1], part[3]), low = tn_scalar(g, p->wide, -HUGE_VAL);
+    tn_value rows = members(p, 0, part[2], part[4]), columns = members(p, 1, part[1], part[3]),
+             low = tn_scalar(g, p->wide, -HUGE_VAL);
     tn_dim row_dims[4] = {one, tn_size(p->x, p->out[0]), p->dims[2], one},
            column_dims[4] = {one, one, tn_size(p->x, p->out[1]), p->dims[3]};
     static const int before_height[1] = {1}, before_width[1] = {2};
@@ -325,7 +328,8 @@ static tn_status expand_col2im(tn_expand *x) {
     TN_RULE(x, !tn_dim_never_equal(g, blocks, dims[2]), "the last axis must have one entry for each block");
     int64_t channels;
     if (tn_dim_is_const(g, dims[1], &channels))
-        TN_RULE(x, channels % taps == 0, "axis 1 has %" PRId64 " entries: no multiple of the block's %" PRId64, channels, taps);
+        TN_RULE(x, channels % taps == 0, "axis 1 has %" PRId64 " entries: no multiple of the block's %" PRId64,
+                channels, taps);
     /* at[point][tap]: the block's element `tap` of the block whose position is (point + pad - offset) / stride */
     tn_dim table[2] = {points, tn_size(x, taps)};
     tn_value at = {0}, inside = {0}, zero = tn_scalar(g, TN_I64, 0);
@@ -338,7 +342,8 @@ static tn_status expand_col2im(tn_expand *x) {
         for (int64_t k = 0; k < taps; k++)
             offset[k] = pads[i] - k / inner % block[i] * dilation[i];
         tn_dim column[2] = {points, tn_size(x, 1)};
-        tn_value here = tn_reshape_dims(g, tn_iota(g, TN_I64, n, image, i), 2, column), step = tn_scalar(g, TN_I64, (double)stride[i]);
+        tn_value here = tn_reshape_dims(g, tn_iota(g, TN_I64, n, image, i), 2, column),
+                 step = tn_scalar(g, TN_I64, (double)stride[i]);
         here = tn_add(g, here, tn_constant_i64(g, 1, taps, offset));
         tn_value place = tn_div(g, here, step), total = tn_expand_size_value(x, count[i], TN_I64);
         tn_value good = tn_and(g, tn_equal(g, tn_mul(g, place, step), here),

@@ -22,7 +22,8 @@ static tn_value outer(taps *t, tn_value a, tn_value b, int64_t n, tn_value (*op)
     if (!a.id || !b.id)
         return a.id ? a : b;
     tn_dim one = tn_size(t->x, 1), na = tn_size(t->x, t->count), nb = tn_size(t->x, n);
-    tn_dim da[3] = {t->points, na, one}, db[3] = {t->points, one, nb}, both[2] = {t->points, tn_size(t->x, t->count * n)};
+    tn_dim da[3] = {t->points, na, one}, db[3] = {t->points, one, nb},
+           both[2] = {t->points, tn_size(t->x, t->count * n)};
     tn_value v = op(g, tn_reshape_dims(g, a, 3, da), tn_reshape_dims(g, b, 3, db));
     return tn_reshape_dims(g, v, 2, both);
 }
@@ -60,7 +61,10 @@ static tn_value cubic(taps *t, tn_value f) {
     tn_value one = number(t, f, 1), w[4];
     for (int i = 0; i < 4; i++) {
         static const int last[1] = {1};
-        tn_value d = i == 0 ? tn_add(g, f, one) : i == 1 ? f : i == 2 ? tn_sub(g, one, f) : tn_sub(g, number(t, f, 2), f);
+        tn_value d = i == 0   ? tn_add(g, f, one)
+                     : i == 1 ? f
+                     : i == 2 ? tn_sub(g, one, f)
+                              : tn_sub(g, number(t, f, 2), f);
         tn_value p;
         if (i == 0 || i == 3) { /* ((a d - 5a) d + 8a) d - 4a */
             p = tn_sub(g, tn_mul(g, d, number(t, f, a)), number(t, f, 5 * a));
@@ -145,7 +149,7 @@ static tn_status expand_grid_sample(tn_expand *x) {
     tn_graph *g = x->graph;
     int rank = tn_expand_rank(x, 0), spatial = rank - 2;
     tn_dtype dtype = tn_expand_dtype(x, 0), grid_dtype = tn_expand_dtype(x, 1);
-    int64_t n = tn_expand_string_is(x, "mode", "nearest") ? 1
+    int64_t n = tn_expand_string_is(x, "mode", "nearest")                                              ? 1
                 : tn_expand_string_is(x, "mode", "cubic") || tn_expand_string_is(x, "mode", "bicubic") ? 4
                                                                                                        : 2;
     TN_RULE(x, rank >= 3, "the input has rank %d: at least 3 are needed", rank);
@@ -232,7 +236,8 @@ static tn_status expand_affine_grid(tn_expand *x) {
                  one = tn_scalar(g, wide, 1), step, start = tn_scalar(g, wide, -1);
         if (corners) { /* one element stands at the start */
             tn_value gaps = tn_sub(g, width, one);
-            step = tn_select(g, tn_greater(g, gaps, tn_scalar(g, wide, 0)), tn_div(g, two, gaps), tn_scalar(g, wide, 0));
+            step =
+                tn_select(g, tn_greater(g, gaps, tn_scalar(g, wide, 0)), tn_div(g, two, gaps), tn_scalar(g, wide, 0));
         } else {
             step = tn_div(g, two, width);
             start = tn_add(g, start, tn_div(g, step, two));
@@ -260,7 +265,7 @@ typedef struct deform {
     int spatial;
     int64_t groups, offset_groups;
     int64_t stride[TN_MAX_RANK], dilation[TN_MAX_RANK], pads[2 * TN_MAX_RANK], kernel[TN_MAX_RANK], taps;
-    tn_dim batch, channels, filters, in, out;     /* in, out: elements of an image */
+    tn_dim batch, channels, filters, in, out; /* in, out: elements of an image */
     tn_dim out_dims[TN_MAX_RANK], in_dims[TN_MAX_RANK];
     tn_dtype wide;
 } deform;
@@ -287,8 +292,8 @@ static tn_status read_deform(tn_expand *x, deform *d) {
     d->filters = tn_expand_dim(x, 1, 0);
     d->taps = 1;
     if (tn_dim_is_const(g, d->channels, &c))
-        TN_RULE(x, c % d->groups == 0 && c % d->offset_groups == 0, "%" PRId64 " channels cannot be divided into groups",
-                c);
+        TN_RULE(x, c % d->groups == 0 && c % d->offset_groups == 0,
+                "%" PRId64 " channels cannot be divided into groups", c);
     if (tn_dim_is_const(g, d->filters, &c))
         TN_RULE(x, c % d->groups == 0, "%" PRId64 " output channels cannot be divided into groups", c);
     for (int i = 0; i < n; i++) {
@@ -334,8 +339,8 @@ static tn_value deform_places(tn_expand *x, const deform *d, tn_value offsets, i
     for (int64_t k = 0; k < d->taps; k++)
         at[k] = k / inner % d->kernel[i] * d->dilation[i] - d->pads[i];
     tn_value kernel = tn_cast(g, tn_constant_i64(g, 1, d->taps, at), d->wide);
-    tn_value out = tn_mul(g, tn_iota(g, d->wide, d->spatial, d->out_dims, i),
-                          tn_scalar(g, d->wide, (double)d->stride[i]));
+    tn_value out =
+        tn_mul(g, tn_iota(g, d->wide, d->spatial, d->out_dims, i), tn_scalar(g, d->wide, (double)d->stride[i]));
     tn_value place = tn_squeeze(g, tn_slice_axis(g, offsets, 3, i, 1), 1, pair); /* [batch, groups, taps, out] */
     place = tn_add(g, place, tn_expand_along(x, kernel, 2, 0));
     place = tn_add(g, place, tn_reshape_dims(g, out, 1, &d->out));
@@ -393,14 +398,18 @@ static tn_status expand_deform_conv(tn_expand *x) {
 
 /* --- rows -------------------------------------------------------------------------------------------------------------------------------- */
 
-#define SAMPLE(modes, usual)                                                                                         \
-    TN_SPEC_INT("align_corners", 0), TN_SPEC_STRING("mode", usual, modes),                                           \
+#define SAMPLE(modes, usual)                                               \
+    TN_SPEC_INT("align_corners", 0), TN_SPEC_STRING("mode", usual, modes), \
         TN_SPEC_STRING("padding_mode", "zeros", "zeros|border|reflection")
 static const tn_attr_spec sample_attrs[] = {SAMPLE("linear|nearest|cubic", "linear"), {0}};
 static const tn_attr_spec sample_16_attrs[] = {SAMPLE("bilinear|nearest|bicubic", "bilinear"), {0}};
 static const tn_attr_spec grid_attrs[] = {TN_SPEC_INT("align_corners", 0), {0}};
-static const tn_attr_spec deform_attrs[] = {TN_SPEC_INTS("dilations"), TN_SPEC_INT("group", 1), TN_SPEC_INTS("kernel_shape"),
-                                            TN_SPEC_INT("offset_group", 1), TN_SPEC_INTS("pads"), TN_SPEC_INTS("strides"),
+static const tn_attr_spec deform_attrs[] = {TN_SPEC_INTS("dilations"),
+                                            TN_SPEC_INT("group", 1),
+                                            TN_SPEC_INTS("kernel_shape"),
+                                            TN_SPEC_INT("offset_group", 1),
+                                            TN_SPEC_INTS("pads"),
+                                            TN_SPEC_INTS("strides"),
                                             {0}};
 
 static const tn_onnx_op rows[] = {

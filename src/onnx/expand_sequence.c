@@ -214,9 +214,9 @@ static const tn_attr_spec concat_attrs[] = {TN_SPEC_NEEDED("axis", TN_ATTR_INT),
 static const tn_attr_spec split_attrs[] = {TN_SPEC_INT("axis", 0), TN_SPEC_INT("keepdims", 1), {0}};
 static const tn_attr_spec optional_attrs[] = {TN_SPEC_TYPE("type"), {0}};
 
-#define ROW(name, from, least, most, list, build)                                                        \
-    TN_ONNX(name, .since = from, .inputs = {least, most}, .outputs = {1, 1}, .attrs = list, \
-            .flags = TN_ONNX_UNRANKED, .expand = build)
+#define ROW(name, from, least, most, list, build)                                                                      \
+    TN_ONNX(name, .since = from, .inputs = {least, most}, .outputs = {1, 1}, .attrs = list, .flags = TN_ONNX_UNRANKED, \
+            .expand = build)
 
 static const tn_onnx_op rows[] = {
     ROW("SequenceEmpty", 11, 0, 0, empty_attrs, expand_empty),

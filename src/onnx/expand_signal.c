@@ -75,7 +75,8 @@ static void circle(tn_expand *x, tn_dtype dtype, tn_dim rows, tn_dim columns, tn
     tn_dim dims[2] = {rows, columns};
     tn_value n = tn_expand_size_value(x, length, TN_I64);
     tn_value turn = tn_mod(g, tn_mul(g, tn_iota(g, TN_I64, 2, dims, 0), tn_iota(g, TN_I64, 2, dims, 1)), n);
-    tn_value angle = tn_div(g, tn_mul(g, tn_cast(g, turn, TN_F64), tn_scalar(g, TN_F64, 2 * PI)), tn_cast(g, n, TN_F64));
+    tn_value angle =
+        tn_div(g, tn_mul(g, tn_cast(g, turn, TN_F64), tn_scalar(g, TN_F64, 2 * PI)), tn_cast(g, n, TN_F64));
     *cosine = tn_cast(g, tn_cos(g, angle), dtype);
     *sine = tn_cast(g, tn_sin(g, angle), dtype);
 }
@@ -84,7 +85,8 @@ static void circle(tn_expand *x, tn_dtype dtype, tn_dim rows, tn_dim columns, tn
 static tn_value rows_of(tn_expand *x, tn_value v, int axis, tn_dim used, tn_dim length, tn_dim rows) {
     tn_graph *g = x->graph;
     int perm[TN_MAX_RANK], rank = v.id ? tn_value_rank(g, v) : 0;
-    tn_dim lo[2] = {tn_size(x, 0), tn_size(x, 0)}, hi[2] = {tn_size(x, 0), tn_dim_sub(g, length, used)}, flat[2] = {rows, used};
+    tn_dim lo[2] = {tn_size(x, 0), tn_size(x, 0)}, hi[2] = {tn_size(x, 0), tn_dim_sub(g, length, used)},
+           flat[2] = {rows, used};
     for (int i = 0; i < rank; i++)
         perm[i] = i == rank - 1 ? axis : i < axis ? i : i + 1;
     v = tn_transpose(g, tn_expand_slice(x, v, axis, lo[0], used, 1), perm);
@@ -189,8 +191,8 @@ static tn_status check_signal(tn_expand *x, int least) {
             tn_dtype_name(tn_expand_dtype(x, 0)));
     TN_RULE(x, rank >= least, "the input has rank %d: at least %d are needed", rank, least);
     if (tn_dim_is_const(x->graph, tn_expand_dim(x, 0, -1), &parts))
-        TN_RULE(x, parts == 1 || parts == 2, "the last axis has %" PRId64 " entries: 1 (real) or 2 (complex) are possible",
-                parts);
+        TN_RULE(x, parts == 1 || parts == 2,
+                "the last axis has %" PRId64 " entries: 1 (real) or 2 (complex) are possible", parts);
     return TN_OK;
 }
 
@@ -275,7 +277,8 @@ static tn_status window(tn_expand *x, double a, double b, double c) {
     TN_TRY(read_size(x, 0, "size", "needs the value of 'size'", &size));
     tn_dim over = tn_expand_int(x, "periodic") ? size : tn_dim_sub(g, size, tn_size(x, 1));
     TN_SIZED(x, over);
-    tn_value n = tn_iota(g, TN_F64, 1, &size, 0), m = tn_cast(g, tn_reshape_dims(g, tn_expand_input(x, 0), 0, NULL), TN_F64);
+    tn_value n = tn_iota(g, TN_F64, 1, &size, 0),
+             m = tn_cast(g, tn_reshape_dims(g, tn_expand_input(x, 0), 0, NULL), TN_F64);
     if (!tn_expand_int(x, "periodic"))
         m = tn_sub(g, m, tn_scalar(g, TN_F64, 1));
     tn_value turn = tn_div(g, tn_mul(g, n, tn_scalar(g, TN_F64, 2 * PI)), m);
@@ -347,7 +350,7 @@ static const tn_attr_spec stft_attrs[] = {TN_SPEC_INT("onesided", 1), {0}};
 static const tn_attr_spec window_attrs[] = {TN_SPEC_INT("output_datatype", 1), TN_SPEC_INT("periodic", 1), {0}};
 static const tn_attr_spec mel_attrs[] = {TN_SPEC_INT("output_datatype", 1), {0}};
 
-#define WINDOW(name, build)                                                                          \
+#define WINDOW(name, build) \
     TN_ONNX(name, .since = 17, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = window_attrs, .expand = build)
 
 static const tn_onnx_op rows[] = {

@@ -84,7 +84,8 @@ static void attend(void *ctx, tn_graph *g, const tn_value *args, tn_value *resul
 }
 
 /* Input [batch, steps, heads * size] as [steps, batch, heads, size]; for heads in groups as [steps, batch, groups, heads / groups, size]. */
-static tn_status steps_first(tn_expand *x, uint32_t input, tn_dtype wide, int64_t heads, int64_t groups, tn_value *out) {
+static tn_status steps_first(tn_expand *x, uint32_t input, tn_dtype wide, int64_t heads, int64_t groups,
+                             tn_value *out) {
     static const int perm[5] = {1, 0, 2, 3, 4};
     tn_graph *g = x->graph;
     int64_t width;
@@ -97,7 +98,8 @@ static tn_status steps_first(tn_expand *x, uint32_t input, tn_dtype wide, int64_
         TN_RULE(x, width % heads == 0, "input %u: %" PRId64 " columns cannot be divided among %" PRId64 " heads",
                 (unsigned)input, width, heads);
     tn_dim size = tn_dim_floordiv(g, dims[2], tn_size(x, heads));
-    tn_dim apart[5] = {dims[0], dims[1], tn_size(x, groups ? groups : heads), groups ? tn_size(x, heads / groups) : size, size};
+    tn_dim apart[5] = {dims[0], dims[1], tn_size(x, groups ? groups : heads),
+                       groups ? tn_size(x, heads / groups) : size, size};
     int rank = groups ? 5 : 4;
     *out = tn_cast(g, tn_transpose(g, tn_reshape_dims(g, tn_expand_input(x, input), rank, apart), perm), wide);
     return TN_OK;
@@ -110,10 +112,12 @@ static tn_status expand_linear_attention(tn_expand *x) {
     bool gated_delta = tn_expand_string_is(x, "update_rule", "gated_delta");
     linear l = {.gated = gated_delta || tn_expand_string_is(x, "update_rule", "gated"),
                 .delta = gated_delta || tn_expand_string_is(x, "update_rule", "delta")};
-    TN_RULE(x, heads > 0 && groups > 0 && heads % groups == 0, "%" PRId64 " query heads and %" PRId64 " key heads", heads,
-            groups);
-    TN_RULE(x, tn_expand_has(x, 4) == l.gated, "'decay' goes with the update rules gated and gated_delta, and only with them");
-    TN_RULE(x, tn_expand_has(x, 5) == l.delta, "'beta' goes with the update rules delta and gated_delta, and only with them");
+    TN_RULE(x, heads > 0 && groups > 0 && heads % groups == 0, "%" PRId64 " query heads and %" PRId64 " key heads",
+            heads, groups);
+    TN_RULE(x, tn_expand_has(x, 4) == l.gated,
+            "'decay' goes with the update rules gated and gated_delta, and only with them");
+    TN_RULE(x, tn_expand_has(x, 5) == l.delta,
+            "'beta' goes with the update rules delta and gated_delta, and only with them");
     tn_value in[5], init, out[2];
     uint32_t n = 3;
     TN_TRY(steps_first(x, 0, wide, heads, groups, &in[0]));
@@ -131,7 +135,8 @@ static tn_status expand_linear_attention(tn_expand *x) {
         TN_RULE(x, last == 1 || last == groups, "the last axis of 'beta' has %" PRId64 " entries", last);
         TN_TRY(steps_first(x, 5, wide, last, 0, &in[n++]));
     }
-    tn_dim state[4] = {tn_value_dim(g, in[1], 1), tn_size(x, groups), tn_value_dim(g, in[1], 3), tn_value_dim(g, in[2], 3)};
+    tn_dim state[4] = {tn_value_dim(g, in[1], 1), tn_size(x, groups), tn_value_dim(g, in[1], 3),
+                       tn_value_dim(g, in[2], 3)};
     tn_dtype state_dtype = dtype;
     if (tn_expand_has(x, 3)) {
         TN_RULE(x, tn_expand_rank(x, 3) == 4, "'past_state' has rank %d, it must be 4", tn_expand_rank(x, 3));
@@ -163,16 +168,17 @@ static tn_status expand_causal_conv(tn_expand *x) {
     tn_graph *g = x->graph;
     int64_t channels;
     tn_dtype dtype = tn_expand_dtype(x, 0);
-    TN_RULE(x, tn_expand_rank(x, 0) == 3 && tn_expand_rank(x, 1) == 3, "input and weights must have rank 3, but have %d and %d",
-            tn_expand_rank(x, 0), tn_expand_rank(x, 1));
+    TN_RULE(x, tn_expand_rank(x, 0) == 3 && tn_expand_rank(x, 1) == 3,
+            "input and weights must have rank 3, but have %d and %d", tn_expand_rank(x, 0), tn_expand_rank(x, 1));
     const tn_dim *dims = tn_expand_dims_copy(x, 0);
     if (!dims)
         return tn_error_status();
     tn_dim one = tn_size(x, 1), zero = tn_size(x, 0);
     if (!tn_dim_is_const(g, tn_expand_dim(x, 1, 0), &channels))
         return tn_expand_later(x, "needs the number of channels");
-    TN_RULE(x, !tn_dim_never_equal(g, dims[1], tn_size(x, channels)) && !tn_dim_never_equal(g, tn_expand_dim(x, 1, 1), one),
-            "the weights must have the shape [channels, 1, k]");
+    TN_RULE(
+        x, !tn_dim_never_equal(g, dims[1], tn_size(x, channels)) && !tn_dim_never_equal(g, tn_expand_dim(x, 1, 1), one),
+        "the weights must have the shape [channels, 1, k]");
     TN_RULE(x, !tn_size_at_most(x, tn_expand_dim(x, 1, 2), 0), "the kernel is empty");
     tn_dim before = tn_dim_sub(g, tn_expand_dim(x, 1, 2), one);
     tn_value v = tn_expand_input(x, 0);
@@ -188,7 +194,8 @@ static tn_status expand_causal_conv(tn_expand *x) {
     tn_value y = tn_conv(g, v, tn_expand_input(x, 1), NULL, NULL, NULL, NULL, NULL, channels);
     if (tn_expand_has(x, 2)) {
         TN_RULE(x, tn_expand_rank(x, 2) == 1, "'bias' has rank %d, it must be a list", tn_expand_rank(x, 2));
-        TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, 2, 0), tn_size(x, channels)), "'bias' must have one entry for each channel");
+        TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, 2, 0), tn_size(x, channels)),
+                "'bias' must have one entry for each channel");
         y = tn_add(g, y, tn_expand_along(x, tn_expand_listed(x, tn_expand_input(x, 2), tn_size(x, channels)), 3, 1));
     }
     if (!tn_expand_string_is(x, "activation", "none")) {

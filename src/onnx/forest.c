@@ -13,11 +13,11 @@ typedef struct layout {
     tn_tree_node *node;
     int64_t *source; /* by laid out node: what it comes from, as a child is given */
     int64_t count, room;
-    bool *seen;         /* by node of the forest */
-    int32_t *roots;     /* [trees] */
-    double *members;    /* sorted, set by set */
-    int64_t features;   /* one more than the highest */
-    bool plain;         /* all nodes decide by <= */
+    bool *seen;       /* by node of the forest */
+    int32_t *roots;   /* [trees] */
+    double *members;  /* sorted, set by set */
+    int64_t features; /* one more than the highest */
+    bool plain;       /* all nodes decide by <= */
 } layout;
 
 /* The largest number below a threshold, in the precision of the comparison. */
@@ -83,7 +83,8 @@ static tn_status place_node(layout *l, int64_t at) {
     } else {
         TN_RULE(x, !l->seen[i], "a node is reached on two ways: these are no trees");
         l->seen[i] = true;
-        TN_RULE(x, f->feature[i] >= 0 && f->feature[i] < INT32_MAX, "a node decides by feature %" PRId64, f->feature[i]);
+        TN_RULE(x, f->feature[i] >= 0 && f->feature[i] < INT32_MAX, "a node decides by feature %" PRId64,
+                f->feature[i]);
         to->feature = (int32_t)f->feature[i];
         l->features = f->feature[i] >= l->features ? f->feature[i] + 1 : l->features;
         decide(l, i, to, &swap);

@@ -47,7 +47,15 @@ tn_status tn_forest_run(tn_expand *x, const tn_forest *forest, const char *aggre
      0: feature (leaf: 0)
      1: kind, | TN_NODE_MISSING where NaN goes to the true child, | index << 3: of the true child, or a leaf's first vote
      2, 3: the bits of the f64 threshold, or 2 those of the f32 one; a set: first member and number; a leaf: number of votes, 0 */
-enum { TN_NODE_LEQ, TN_NODE_EQ, TN_NODE_MEMBER, TN_NODE_LEAF, TN_NODE_KIND = 3, TN_NODE_MISSING = 4, TN_NODE_SHIFT = 3 };
+enum {
+    TN_NODE_LEQ,
+    TN_NODE_EQ,
+    TN_NODE_MEMBER,
+    TN_NODE_LEAF,
+    TN_NODE_KIND = 3,
+    TN_NODE_MISSING = 4,
+    TN_NODE_SHIFT = 3
+};
 #define TN_NODE_INDEX_MAX (INT32_MAX >> TN_NODE_SHIFT)
 
 typedef struct tn_tree_node {

@@ -142,8 +142,9 @@ static tn_status read_nodes(tn_expand *x, tn_forest *f, place **places) {
         if (f->mode[i] == TN_FOREST_LEAF)
             continue;
         int64_t a = find_place(*places, n, tree[i], yes[i]), b = find_place(*places, n, tree[i], no[i]);
-        TN_RULE(x, a >= 0 && b >= 0, "node %" PRId64 " of tree %" PRId64 " has the child %" PRId64 ", which does not exist",
-                node[i], tree[i], a < 0 ? yes[i] : no[i]);
+        TN_RULE(x, a >= 0 && b >= 0,
+                "node %" PRId64 " of tree %" PRId64 " has the child %" PRId64 ", which does not exist", node[i],
+                tree[i], a < 0 ? yes[i] : no[i]);
         f->yes[i] = f->mode[a] == TN_FOREST_LEAF ? ~a : a;
         f->no[i] = f->mode[b] == TN_FOREST_LEAF ? ~b : b;
     }
@@ -176,7 +177,8 @@ static tn_status read_votes(tn_expand *x, tn_forest *f, const char *prefix, cons
         return tn_error_status();
     for (int64_t i = 0; i < n; i++) {
         leaf[i] = find_place(places, f->nodes, tree[i], node[i]);
-        TN_RULE(x, leaf[i] >= 0, "a vote is of node %" PRId64 " of tree %" PRId64 ", which does not exist", node[i], tree[i]);
+        TN_RULE(x, leaf[i] >= 0, "a vote is of node %" PRId64 " of tree %" PRId64 ", which does not exist", node[i],
+                tree[i]);
         TN_RULE(x, target[i] >= 0 && target[i] < f->targets, "a vote is for number %" PRId64 " of %" PRId64, target[i],
                 f->targets);
         f->votes_of[leaf[i] + 2]++;
@@ -225,7 +227,8 @@ static tn_status read_members(tn_expand *x, tn_forest *f) {
     return TN_OK;
 }
 
-static tn_status read_children(tn_expand *x, const tn_forest *f, const char *ids_name, const char *leafs_name, int64_t **out) {
+static tn_status read_children(tn_expand *x, const tn_forest *f, const char *ids_name, const char *leafs_name,
+                               int64_t **out) {
     const int64_t *ids, *leafs;
     TN_TRY(ints(x, ids_name, f->nodes, &ids));
     TN_TRY(ints(x, leafs_name, f->nodes, &leafs));
@@ -233,8 +236,8 @@ static tn_status read_children(tn_expand *x, const tn_forest *f, const char *ids
     if (!*out)
         return tn_error_status();
     for (int64_t i = 0; i < f->nodes; i++) {
-        TN_RULE(x, ids[i] >= 0 && ids[i] < (leafs[i] ? f->leaves : f->nodes), "'%s' has %" PRId64 ", which does not exist",
-                ids_name, ids[i]);
+        TN_RULE(x, ids[i] >= 0 && ids[i] < (leafs[i] ? f->leaves : f->nodes),
+                "'%s' has %" PRId64 ", which does not exist", ids_name, ids[i]);
         (*out)[i] = leafs[i] ? ~ids[i] : ids[i];
     }
     return TN_OK;
@@ -250,8 +253,8 @@ static tn_status read_leaves(tn_expand *x, tn_forest *f) {
     if (!f->vote_target || !f->votes_of)
         return tn_error_status();
     for (int64_t i = 0; i < f->leaves; i++) {
-        TN_RULE(x, targets[i] >= 0 && targets[i] < f->targets, "'leaf_targetids' has %" PRId64 " of %" PRId64, targets[i],
-                f->targets);
+        TN_RULE(x, targets[i] >= 0 && targets[i] < f->targets, "'leaf_targetids' has %" PRId64 " of %" PRId64,
+                targets[i], f->targets);
         f->vote_target[i] = targets[i];
         f->votes_of[i + 1] = i + 1;
     }

@@ -73,7 +73,8 @@ static tn_status eval_couple(tn_eval *e) {
     if (!r)
         return tn_error_status();
     const int64_t dims[2] = {r->dims[0], k};
-    tn_status status = r->dims[1] == pairs ? TN_OK : tn_eval_fail(e, TN_ERR_INPUT, "%" PRId64 " pairs are needed", pairs);
+    tn_status status =
+        r->dims[1] == pairs ? TN_OK : tn_eval_fail(e, TN_ERR_INPUT, "%" PRId64 " pairs are needed", pairs);
     tn_tensor *out = status == TN_OK ? tn_eval_result(e, 0, TN_F32, 2, dims) : NULL;
     float *scratch = out ? tn_alloc_array(e->heap, (size_t)(2 * k * k + k), sizeof *scratch) : NULL;
     for (int64_t i = 0; scratch && i < dims[0]; i++)

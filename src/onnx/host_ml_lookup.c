@@ -151,8 +151,9 @@ const tn_op tn_host_lookup = {.name = "lookup",
                               .traits = TN_HOST,
                               .attrs = lookup_attrs,
                               .inputs = "x",
-                              .doc = "The position (i64) of each element among sorted keys; their number when it is none "
-                                     "of them, an error when strict.",
+                              .doc =
+                                  "The position (i64) of each element among sorted keys; their number when it is none "
+                                  "of them, an error when strict.",
                               .infer = infer_lookup,
                               .eval = eval_lookup,
                               .no_gradient = "positions do not change smoothly"};

@@ -221,24 +221,24 @@ static tn_status eval_cast_map(tn_eval *e) {
     return status;
 }
 
-static const tn_attr_spec cast_attrs[] = {{.name = "columns", .kind = TN_ATTR_INT, .i = -1},
-                                          {.name = "to", .kind = TN_ATTR_DTYPE, .required = true},
-                                          {0}};
+static const tn_attr_spec cast_attrs[] = {
+    {.name = "columns", .kind = TN_ATTR_INT, .i = -1}, {.name = "to", .kind = TN_ATTR_DTYPE, .required = true}, {0}};
 
-const tn_op tn_host_cast_map = {.name = "cast_map",
-                                .dialect = TN_DIALECT_PRIMITIVE,
-                                .min_inputs = 1,
-                                .max_inputs = 1,
-                                .min_outputs = 1,
-                                .max_outputs = 1,
-                                .traits = TN_HOST,
-                                .attrs = cast_attrs,
-                                .inputs = "map",
-                                .doc = "The values of a map with integer keys, in the keys' order; with `columns`, each at the "
-                                       "place its key says: [1, n].",
-                                .infer = infer_cast_map,
-                                .eval = eval_cast_map,
-                                .no_gradient = "a map has no gradient"};
+const tn_op tn_host_cast_map = {
+    .name = "cast_map",
+    .dialect = TN_DIALECT_PRIMITIVE,
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .min_outputs = 1,
+    .max_outputs = 1,
+    .traits = TN_HOST,
+    .attrs = cast_attrs,
+    .inputs = "map",
+    .doc = "The values of a map with integer keys, in the keys' order; with `columns`, each at the "
+           "place its key says: [1, n].",
+    .infer = infer_cast_map,
+    .eval = eval_cast_map,
+    .no_gradient = "a map has no gradient"};
 
 /* --- vectorize_map --------------------------------------------------------------------------------------------------------------------- */
 
@@ -321,16 +321,17 @@ static const tn_attr_spec vectorize_attrs[] = {{.name = "columns", .kind = TN_AT
                                                {.name = "keys", .kind = TN_ATTR_TENSOR, .required = true},
                                                {0}};
 
-const tn_op tn_host_vectorize_map = {.name = "vectorize_map",
-                                     .dialect = TN_DIALECT_PRIMITIVE,
-                                     .min_inputs = 1,
-                                     .max_inputs = 1,
-                                     .min_outputs = 1,
-                                     .max_outputs = 1,
-                                     .traits = TN_HOST,
-                                     .attrs = vectorize_attrs,
-                                     .inputs = "map",
-                                     .doc = "The values of a map, each in the column of its key, 0 or \"\" elsewhere: [1, count].",
-                                     .infer = infer_vectorize,
-                                     .eval = eval_vectorize,
-                                     .no_gradient = "a map has no gradient"};
+const tn_op tn_host_vectorize_map = {
+    .name = "vectorize_map",
+    .dialect = TN_DIALECT_PRIMITIVE,
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .min_outputs = 1,
+    .max_outputs = 1,
+    .traits = TN_HOST,
+    .attrs = vectorize_attrs,
+    .inputs = "map",
+    .doc = "The values of a map, each in the column of its key, 0 or \"\" elsewhere: [1, count].",
+    .infer = infer_vectorize,
+    .eval = eval_vectorize,
+    .no_gradient = "a map has no gradient"};

@@ -40,7 +40,8 @@ static tn_status eval_concat(tn_eval *e) {
             break;
         tn_text_bytes(&joined, x.data, x.length);
         tn_text_bytes(&joined, y.data, y.length);
-        status = joined.failed ? TN_ERR_MEMORY : tn_tensor_set_string(out, i, joined.len ? joined.data : "", joined.len);
+        status =
+            joined.failed ? TN_ERR_MEMORY : tn_tensor_set_string(out, i, joined.len ? joined.data : "", joined.len);
     }
     tn_text_free(&joined);
     return status;

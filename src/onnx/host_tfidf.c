@@ -245,17 +245,17 @@ static tn_status eval_tfidf(tn_eval *e) {
     return status;
 }
 
-const tn_attr_spec tn_host_tfidf_attrs[] = {TN_SPEC_NEEDED("max_gram_length", TN_ATTR_INT),
-                                            TN_SPEC_NEEDED("max_skip_count", TN_ATTR_INT),
-                                            TN_SPEC_NEEDED("min_gram_length", TN_ATTR_INT),
-                                            {.name = "mode", .kind = TN_ATTR_STRING, .required = true,
-                                             .allowed = "TF|IDF|TFIDF"},
-                                            TN_SPEC_NEEDED("ngram_counts", TN_ATTR_INTS),
-                                            TN_SPEC_NEEDED("ngram_indexes", TN_ATTR_INTS),
-                                            TN_SPEC_INTS("pool_int64s"),
-                                            TN_SPEC_STRINGS("pool_strings"),
-                                            TN_SPEC_FLOATS("weights"),
-                                            {0}};
+const tn_attr_spec tn_host_tfidf_attrs[] = {
+    TN_SPEC_NEEDED("max_gram_length", TN_ATTR_INT),
+    TN_SPEC_NEEDED("max_skip_count", TN_ATTR_INT),
+    TN_SPEC_NEEDED("min_gram_length", TN_ATTR_INT),
+    {.name = "mode", .kind = TN_ATTR_STRING, .required = true, .allowed = "TF|IDF|TFIDF"},
+    TN_SPEC_NEEDED("ngram_counts", TN_ATTR_INTS),
+    TN_SPEC_NEEDED("ngram_indexes", TN_ATTR_INTS),
+    TN_SPEC_INTS("pool_int64s"),
+    TN_SPEC_STRINGS("pool_strings"),
+    TN_SPEC_FLOATS("weights"),
+    {0}};
 
 const tn_op tn_host_tfidf = {.name = "tfidf_vectorize",
                              .dialect = TN_DIALECT_PRIMITIVE,

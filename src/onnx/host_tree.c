@@ -34,8 +34,8 @@ static tn_status check_node(tn_infer *c, const tn_tensor *nodes, int64_t i, int6
     else
         good = good && n.feature >= 0 && n.feature < features && next > i && next + 1 < nodes->dims[0];
     if (kind == TN_NODE_MEMBER)
-        good = good && n.as.set.first >= 0 && n.as.set.count >= 0 &&
-               (int64_t)n.as.set.first + n.as.set.count <= members;
+        good =
+            good && n.as.set.first >= 0 && n.as.set.count >= 0 && (int64_t)n.as.set.first + n.as.set.count <= members;
     if (plain)
         good = good && (kind == TN_NODE_LEAF || kind == TN_NODE_LEQ);
     return good ? TN_OK : tn_infer_fail(c, "node %" PRId64 " of 'nodes' points outside", i);
@@ -106,22 +106,22 @@ static bool is_member(const trees *t, const tn_tree_node *n, double value) {
 }
 
 /* Moves LANES walks from their nodes to leaves. T, field: the type compared in and where the threshold lies. */
-#define WALK_PLAIN(name, T, field)                                                             \
-    static void name(const tn_tree_node *node, const T *const *row, uint32_t *at) {            \
-        for (bool more = true; more;) {                                                        \
-            int inner = 0;                                                                     \
-            for (int k = 0; k < LANES; k++) {                                                  \
-                const tn_tree_node *n = &node[at[k]];                                          \
-                T value = row[k][n->feature];                                                  \
-                uint32_t code = (uint32_t)n->code, leaf = (code & TN_NODE_KIND) == TN_NODE_LEAF; \
-                uint32_t yes = (uint32_t)(value <= n->as.field) |                              \
-                               ((uint32_t)(value != value) & (code / TN_NODE_MISSING & 1));    \
-                uint32_t next = (code >> TN_NODE_SHIFT) + (yes ^ 1);                           \
-                at[k] = leaf ? at[k] : next;                                                   \
-                inner |= (int)(leaf ^ 1);                                                      \
-            }                                                                                  \
-            more = inner != 0;                                                                 \
-        }                                                                                      \
+#define WALK_PLAIN(name, T, field)                                                                                  \
+    static void name(const tn_tree_node *node, const T *const *row, uint32_t *at) {                                 \
+        for (bool more = true; more;) {                                                                             \
+            int inner = 0;                                                                                          \
+            for (int k = 0; k < LANES; k++) {                                                                       \
+                const tn_tree_node *n = &node[at[k]];                                                               \
+                T value = row[k][n->feature];                                                                       \
+                uint32_t code = (uint32_t)n->code, leaf = (code & TN_NODE_KIND) == TN_NODE_LEAF;                    \
+                uint32_t yes =                                                                                      \
+                    (uint32_t)(value <= n->as.field) | ((uint32_t)(value != value) & (code / TN_NODE_MISSING & 1)); \
+                uint32_t next = (code >> TN_NODE_SHIFT) + (yes ^ 1);                                                \
+                at[k] = leaf ? at[k] : next;                                                                        \
+                inner |= (int)(leaf ^ 1);                                                                           \
+            }                                                                                                       \
+            more = inner != 0;                                                                                      \
+        }                                                                                                           \
     }
 WALK_PLAIN(walk_f32, float, narrow)
 WALK_PLAIN(walk_f64, double, wide)
@@ -272,7 +272,8 @@ static tn_status run_trees(tn_eval *e, tn_tensor *in, tn_tensor *const *list, tn
                .rows = in->data,
                .out = out->data};
     t.sum = tn_alloc_array(e->heap, (size_t)out->count, sizeof *t.sum);
-    t.voted = t.sum && (t.how == MIN || t.how == MAX) ? tn_alloc_array(e->heap, (size_t)out->count, sizeof *t.voted) : NULL;
+    t.voted =
+        t.sum && (t.how == MIN || t.how == MAX) ? tn_alloc_array(e->heap, (size_t)out->count, sizeof *t.voted) : NULL;
     tn_status status = t.sum && (t.voted || t.how < MIN) ? TN_OK : tn_error_status();
     if (status == TN_OK)
         tn_range_split(e->pool, rows, BLOCK, run_range, &t);
@@ -304,7 +305,8 @@ static tn_status eval_trees(tn_eval *e) {
     return status;
 }
 
-#define TENSOR(n) {.name = (n), .kind = TN_ATTR_TENSOR, .required = true}
+#define TENSOR(n) \
+    { .name = (n), .kind = TN_ATTR_TENSOR, .required = true }
 
 static const tn_attr_spec tree_attrs[] = {
     {.name = "aggregate", .kind = TN_ATTR_STRING, .s = "sum", .allowed = "sum|average|min|max"},

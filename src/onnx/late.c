@@ -153,7 +153,8 @@ static tn_status run(late *l) {
     tn_status status = values && results ? TN_OK : tn_error_status();
     for (uint32_t i = 0; i < n && status == TN_OK; i++)
         values[i] = tn_graph_output(g, i);
-    tn_interp_options options = {.heap = e->heap, .pool = e->pool, .max_bytes = e->max_bytes, .log = e->log, .log_ctx = e->log_ctx};
+    tn_interp_options options = {
+        .heap = e->heap, .pool = e->pool, .max_bytes = e->max_bytes, .log = e->log, .log_ctx = e->log_ctx};
     if (status == TN_OK)
         status = tn_interp_run(g, &options, l->inputs.len, l->inputs.data, l->fed.data, n, values, results);
     for (uint32_t i = 0; i < n && status == TN_OK; i++) {

@@ -134,8 +134,8 @@ uint32_t tn_letter_fold(uint32_t code) {
 
 bool tn_letter_space(uint32_t code) {
     return (code >= 9 && code <= 13) || (code >= 0x1c && code <= 0x20) || code == 0x85 || code == 0xa0 ||
-           code == 0x1680 || (code >= 0x2000 && code <= 0x200a) || code == 0x2028 || code == 0x2029 ||
-           code == 0x202f || code == 0x205f || code == 0x3000;
+           code == 0x1680 || (code >= 0x2000 && code <= 0x200a) || code == 0x2028 || code == 0x2029 || code == 0x202f ||
+           code == 0x205f || code == 0x3000;
 }
 
 bool tn_locale_turkic(const char *name, size_t length) {

@@ -33,10 +33,10 @@
 #define TN_ONNX_IR_NEWEST 14
 
 typedef struct tn_onnx_options {
-    tn_heap *heap;      /* NULL: the default heap */
-    uint64_t max_bytes; /* of tensor data and file together; 0: no limit */
-    uint64_t max_nodes; /* after functions are inlined; 0: TN_ONNX_MAX_NODES */
-    bool copy;          /* copies weights out of the files, which may then change or vanish */
+    tn_heap *heap;         /* NULL: the default heap */
+    uint64_t max_bytes;    /* of tensor data and file together; 0: no limit */
+    uint64_t max_nodes;    /* after functions are inlined; 0: TN_ONNX_MAX_NODES */
+    bool copy;             /* copies weights out of the files, which may then change or vanish */
     struct tn_op_set *ops; /* users' operators; NULL: none */
 } tn_onnx_options;
 #define TN_ONNX_MAX_NODES 1000000

@@ -30,7 +30,8 @@ enum {
     TN_ONNX_UNRANKED = 1 << 0, /* takes inputs of unknown kind, dtype or rank: checks itself */
     TN_ONNX_VARIADIC = 1 << 1, /* the last input may repeat; none may be absent */
     TN_ONNX_RANDOM = 1 << 2,   /* two equal nodes are not the same value */
-    TN_ONNX_OPTIONAL_GRAPHS = 1 << 3 /* a graph attribute may be absent: its region is empty, without arguments and results */
+    TN_ONNX_OPTIONAL_GRAPHS =
+        1 << 3 /* a graph attribute may be absent: its region is empty, without arguments and results */
 };
 
 #define TN_ONNX_ANY (-1) /* any number of inputs or outputs */
@@ -70,10 +71,10 @@ extern const char tn_onnx_known[];       /* `extra` of the op rows of known oper
     { TN_ONNX_BASE("onnx." NAME), .domain = "", .name = NAME, __VA_ARGS__ }
 #define TN_ONNX_OF(DOMAIN, NAME, ...) \
     { TN_ONNX_BASE("onnx." DOMAIN "." NAME), .domain = DOMAIN, .name = NAME, __VA_ARGS__ }
-#define TN_ONNX_CONTROL_BASE(full, count)                                                               \
-    .op.name = (full), .op.dialect = TN_DIALECT_ONNX, .op.max_inputs = -1, .op.max_outputs = -1,        \
-    .op.traits = TN_HOST | TN_OPTIONAL_INPUTS | TN_CONTROL, .op.infer = tn_onnx_infer,                  \
-    .op.eval = tn_onnx_late_eval, .op.extra = tn_onnx_known, .op.regions = (count)
+#define TN_ONNX_CONTROL_BASE(full, count)                                                                            \
+    .op.name = (full), .op.dialect = TN_DIALECT_ONNX, .op.max_inputs = -1, .op.max_outputs = -1,                     \
+    .op.traits = TN_HOST | TN_OPTIONAL_INPUTS | TN_CONTROL, .op.infer = tn_onnx_infer, .op.eval = tn_onnx_late_eval, \
+    .op.extra = tn_onnx_known, .op.regions = (count)
 #define TN_ONNX_CONTROL(NAME, count, ...) \
     { TN_ONNX_CONTROL_BASE("onnx." NAME, count), .domain = "", .name = NAME, __VA_ARGS__ }
 #define TN_ONNX_CONTROL_OF(DOMAIN, NAME, count, ...) \

@@ -374,9 +374,9 @@ static tn_status add_absent_graphs(node *n) {
             there = there || (strlen(name) == length && memcmp(name, list, length) == 0);
         }
         uint32_t name;
-        if (!there && (!tn_onnx_name(n->r, (tn_slice){(const uint8_t *)list, length}, &name) ||
-                       !tn_vec_push(n->r->heap, &n->graphs, (tn_slice){0}) ||
-                       !tn_vec_push(n->r->heap, &n->graph_names, name)))
+        if (!there &&
+            (!tn_onnx_name(n->r, (tn_slice){(const uint8_t *)list, length}, &name) ||
+             !tn_vec_push(n->r->heap, &n->graphs, (tn_slice){0}) || !tn_vec_push(n->r->heap, &n->graph_names, name)))
             return tn_error_status();
         list += length + (list[length] == ' ');
     }

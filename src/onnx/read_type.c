@@ -195,7 +195,8 @@ tn_status tn_onnx_declare(tn_onnx_reader *r, uint32_t name, tn_slice type) {
     if (status == TN_OK) {
         /* not tn_graph_set_metadata: it looks for the key in a list, and there may be many */
         tn_graph *g = r->graph;
-        uint32_t k = tn_strings_add(&g->strings, key.data, key.len), v = tn_strings_add(&g->strings, text.data, text.len);
+        uint32_t k = tn_strings_add(&g->strings, key.data, key.len),
+                 v = tn_strings_add(&g->strings, text.data, text.len);
         uint64_t at;
         if (k == UINT32_MAX || v == UINT32_MAX)
             status = tn_error_status();

@@ -10,7 +10,7 @@ enum { MOST_STEPS = 1 << 17 };
 
 typedef enum step_kind { STEP_SET, STEP_ASSERT, STEP_FORK, STEP_END } step_kind;
 typedef struct step {
-    uint8_t kind, place; /* place: tn_regex_place */
+    uint8_t kind, place;  /* place: tn_regex_place */
     uint32_t next, other; /* other: of FORK */
     const tn_char_set *set;
 } step;

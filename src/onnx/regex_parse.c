@@ -168,10 +168,20 @@ static const char *perl_class(char letter) {
 static bool take_posix(set_builder *b, bool *found) {
     static const struct {
         const char *name, *pairs;
-    } list[] = {{"alnum", "09AZaz"},  {"alpha", "AZaz"}, {"ascii", "\x01\x7f"}, {"blank", "\t\t  "},
-                {"cntrl", "\x01\x1f\x7f\x7f"}, {"digit", "09"},   {"graph", "!~"},       {"lower", "az"},
-                {"print", " ~"},      {"punct", "!/:@[`{~"}, {"space", "\t\r  "},    {"upper", "AZ"},
-                {"word", "09AZaz__"}, {"xdigit", "09AFaf"}};
+    } list[] = {{"alnum", "09AZaz"},
+                {"alpha", "AZaz"},
+                {"ascii", "\x01\x7f"},
+                {"blank", "\t\t  "},
+                {"cntrl", "\x01\x1f\x7f\x7f"},
+                {"digit", "09"},
+                {"graph", "!~"},
+                {"lower", "az"},
+                {"print", " ~"},
+                {"punct", "!/:@[`{~"},
+                {"space", "\t\r  "},
+                {"upper", "AZ"},
+                {"word", "09AZaz__"},
+                {"xdigit", "09AFaf"}};
     parser *p = b->p;
     *found = false;
     if (!peek(p, "[:"))
@@ -247,7 +257,10 @@ static bool take_class(set_builder *b, bool *found) {
 }
 
 static int digit_of(char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : 99;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : 99;
 }
 
 /* What stands after \x */

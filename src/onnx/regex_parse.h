@@ -36,7 +36,7 @@ typedef struct tn_regex_tree {
     tn_regex_kind kind;
     tn_regex_place place; /* of ASSERT */
     tn_char_set set;
-    uint32_t count; /* of parts */
+    uint32_t count;                          /* of parts */
     const struct tn_regex_tree *const *part; /* SEQUENCE and CHOICE; REPEAT has one */
     int32_t least, most;                     /* of REPEAT; most -1: any number */
     int32_t repeats;                         /* how often its innermost parts are repeated by number, at most */

@@ -23,41 +23,26 @@ static const char *const left_out[] = {NULL};
 #define TN_OPS_PART 0
 /* Ends with NULL. */
 static const tn_onnx_family *const families[] = {
-    &tn_onnx_family_elementwise, &tn_onnx_family_activation,
-    &tn_onnx_family_shape,       &tn_onnx_family_move,
-    &tn_onnx_family_gather,      &tn_onnx_family_reduce,
-    &tn_onnx_family_conv,        &tn_onnx_family_pool,
-    &tn_onnx_family_norm,
-    &tn_onnx_family_resize,
-    &tn_onnx_family_einsum,
-    &tn_onnx_family_control,
-    &tn_onnx_family_recurrent,
-    &tn_onnx_family_attention,
-    &tn_onnx_family_loss,
-    &tn_onnx_family_sample,
-    &tn_onnx_family_region,
-    &tn_onnx_family_signal,
-    &tn_onnx_family_state,
-    &tn_onnx_family_order,
-    &tn_onnx_family_random,
-    &tn_onnx_family_sequence,
-    &tn_onnx_family_quant,
-    &tn_onnx_family_quant_product,
-    &tn_onnx_family_string,
-    &tn_onnx_family_ml,
-    &tn_onnx_family_ml_label,
-    &tn_onnx_family_ml_svm,
-    &tn_onnx_family_ml_tree,
-    &tn_onnx_family_optimizer,
-    &tn_onnx_family_image,
-    NULL,
+    &tn_onnx_family_elementwise, &tn_onnx_family_activation, &tn_onnx_family_shape,    &tn_onnx_family_move,
+    &tn_onnx_family_gather,      &tn_onnx_family_reduce,     &tn_onnx_family_conv,     &tn_onnx_family_pool,
+    &tn_onnx_family_norm,        &tn_onnx_family_resize,     &tn_onnx_family_einsum,   &tn_onnx_family_control,
+    &tn_onnx_family_recurrent,   &tn_onnx_family_attention,  &tn_onnx_family_loss,     &tn_onnx_family_sample,
+    &tn_onnx_family_region,      &tn_onnx_family_signal,     &tn_onnx_family_state,    &tn_onnx_family_order,
+    &tn_onnx_family_random,      &tn_onnx_family_sequence,   &tn_onnx_family_quant,    &tn_onnx_family_quant_product,
+    &tn_onnx_family_string,      &tn_onnx_family_ml,         &tn_onnx_family_ml_label, &tn_onnx_family_ml_svm,
+    &tn_onnx_family_ml_tree,     &tn_onnx_family_optimizer,  &tn_onnx_family_image,    NULL,
 };
 #endif
 
 /* Host operators that expansions make. Ends with NULL. */
 static const tn_op *const hosts[] = {
-    &tn_host_lookup,        &tn_host_zip_map, &tn_host_cast_map, &tn_host_vectorize_map,
-    &tn_host_tree_ensemble, &tn_host_couple,  NULL,
+    &tn_host_lookup,
+    &tn_host_zip_map,
+    &tn_host_cast_map,
+    &tn_host_vectorize_map,
+    &tn_host_tree_ensemble,
+    &tn_host_couple,
+    NULL,
 };
 
 /* Newest operator set versions whose operators the rows speak of. */

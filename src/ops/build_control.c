@@ -7,7 +7,8 @@
 static tn_region build_region(tn_graph *g, uint32_t args, const tn_type *types, const tn_value *named, tn_body *body,
                               void *ctx, uint32_t count) {
     const tn_region none = {0};
-    tn_value *values = tn_alloc_array(g->heap, (size_t)args + count + 1, sizeof *values); /* one more than a body may fill */
+    tn_value *values =
+        tn_alloc_array(g->heap, (size_t)args + count + 1, sizeof *values); /* one more than a body may fill */
     if (!values) {
         tn_graph_stick(g);
         return none;

@@ -47,7 +47,7 @@ static bool same_dtype(tn_graph *g, const char *function, tn_value a, tn_value b
     tn_value tn_##name(tn_graph *g, tn_value a, tn_value b) {                           \
         const tn_value v[] = {a, b};                                                    \
         return tn_build_ready(g, "tn_" #name, 2, v) && same_dtype(g, "tn_" #name, a, b) \
-                   ? tn_build_elementwise(g, "tn_" #name, #name, 2, v)                           \
+                   ? tn_build_elementwise(g, "tn_" #name, #name, 2, v)                  \
                    : TN_NULL_VALUE;                                                     \
     }
 TN_BUILD_BINARY(X)

@@ -143,7 +143,8 @@ static const tn_op rows[] = {
             "then padded.",
      .infer = infer_conv,
      .eval = tn_eval_conv,
-     .lowering = TN_LOWER_CONTRACT, .code = TN_CONTRACT_CONV},
+     .lowering = TN_LOWER_CONTRACT,
+     .code = TN_CONTRACT_CONV},
     {.name = "dot",
      .min_inputs = 2,
      .max_inputs = 2,
@@ -156,6 +157,7 @@ static const tn_op rows[] = {
             "free of b.",
      .infer = infer_dot,
      .eval = tn_eval_dot,
-     .lowering = TN_LOWER_CONTRACT, .code = TN_CONTRACT_DOT},
+     .lowering = TN_LOWER_CONTRACT,
+     .code = TN_CONTRACT_DOT},
 };
 const tn_op_family tn_family_contract = {rows, sizeof rows / sizeof *rows};

@@ -287,7 +287,8 @@ static const tn_op rows[] = {
         .doc = "The results of the first region when cond holds, else of the second.",
         .infer = if_infer,
         .eval = if_eval,
-        .lowering = TN_LOWER_CONTROL, .code = TN_FLOW_IF,
+        .lowering = TN_LOWER_CONTROL,
+        .code = TN_FLOW_IF,
     },
     {
         .name = "while",
@@ -300,7 +301,8 @@ static const tn_op rows[] = {
         .doc = "Runs the second region on the loop values while the first holds of them; further results are stacked.",
         .infer = tn_while_infer,
         .eval = tn_while_eval,
-        .lowering = TN_LOWER_CONTROL, .code = TN_FLOW_WHILE,
+        .lowering = TN_LOWER_CONTROL,
+        .code = TN_FLOW_WHILE,
     },
     {
         .name = "scan",
@@ -316,7 +318,8 @@ static const tn_op rows[] = {
             "Runs the region once for each slice of xs along axis 0, with carried values; further results are stacked.",
         .infer = tn_scan_infer,
         .eval = tn_scan_eval,
-        .lowering = TN_LOWER_CONTROL, .code = TN_FLOW_SCAN,
+        .lowering = TN_LOWER_CONTROL,
+        .code = TN_FLOW_SCAN,
     },
     {
         .name = "call",
@@ -329,7 +332,8 @@ static const tn_op rows[] = {
         .doc = "The results of a function of the graph.",
         .infer = call_infer,
         .eval = call_eval,
-        .lowering = TN_LOWER_CONTROL, .code = TN_FLOW_CALL,
+        .lowering = TN_LOWER_CONTROL,
+        .code = TN_FLOW_CALL,
     },
 };
 

@@ -131,7 +131,8 @@ static tn_status check_overlap(const tn_op_set *ops, const tn_custom_op *o) {
     int since = o->since ? o->since : 1, until = o->until ? o->until : INT32_MAX;
     for (uint32_t i = 0; i < ops->rows.len; i++) {
         const tn_custom_row *r = tn_op_set_row(ops, i);
-        if (strcmp(r->domain, o->domain) == 0 && strcmp(r->name, o->name) == 0 && since <= r->until && r->since <= until)
+        if (strcmp(r->domain, o->domain) == 0 && strcmp(r->name, o->name) == 0 && since <= r->until &&
+            r->since <= until)
             return bad_row(o, "there is a row for some of these versions already");
     }
     return TN_OK;
@@ -162,8 +163,8 @@ static const tn_attr_spec *copy_schema(tn_op_set *ops, const tn_custom_op *o) {
         for (uint32_t k = 0; k < i && good; k++)
             good = strcmp(specs[k].name, a->name) != 0;
         if (!good) {
-            tn_fail(TN_ERR_USAGE, "operator '%s.%s': attribute '%s' has a bad name or kind, or is there twice", o->domain,
-                    o->name, a->name);
+            tn_fail(TN_ERR_USAGE, "operator '%s.%s': attribute '%s' has a bad name or kind, or is there twice",
+                    o->domain, o->name, a->name);
             return NULL;
         }
         specs[i] = (tn_attr_spec){.name = copy_text(ops, a->name),
@@ -322,8 +323,8 @@ tn_value(tn_custom)(tn_graph *graph, const char *op, uint32_t inputs, const tn_v
     return node.id ? tn_node_output(graph, node, 0) : (tn_value){0};
 }
 
-tn_status(tn_custom_outputs)(tn_graph *graph, const char *op, uint32_t inputs, const tn_value *input, uint32_t attributes,
-                             const tn_attribute *attribute, uint32_t outputs, tn_value *output) {
+tn_status(tn_custom_outputs)(tn_graph *graph, const char *op, uint32_t inputs, const tn_value *input,
+                             uint32_t attributes, const tn_attribute *attribute, uint32_t outputs, tn_value *output) {
     if (!outputs || !output) {
         if (tn_graph_changeable(graph) == TN_OK) {
             tn_fail(TN_ERR_USAGE, "tn_custom_outputs: no outputs");

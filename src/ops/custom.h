@@ -22,8 +22,8 @@ typedef struct tn_custom_row {
 const tn_custom_row *tn_custom_row_of(const tn_op *op);
 /* Among the rows of sets in a table: the one of that domain ("ai.onnx" for ""), name and version (0: the newest there is), or
    NULL; *other: there is one for another version. `other` may be NULL. */
-const tn_op *tn_custom_find(const tn_op_table *table, const char *domain, size_t domain_length, const char *name, int version,
-                            bool *other);
+const tn_op *tn_custom_find(const tn_op_table *table, const char *domain, size_t domain_length, const char *name,
+                            int version, bool *other);
 /* The set's rows, then those of `base` (which lives for ever); the set takes no more rows. NULL with the error set. */
 const tn_op_table *tn_op_set_table(tn_op_set *ops, const tn_op_table *base);
 const tn_custom_row *tn_op_set_row(const tn_op_set *ops, uint32_t index);

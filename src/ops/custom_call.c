@@ -84,8 +84,8 @@ static tn_status finish(tn_custom_call *c, const char *callback, tn_status statu
     if (status == TN_OK)
         status = c->failed;
     if (status != TN_OK && tn_error_status() == TN_OK) {
-        tn_fail(status > TN_OK && status <= TN_ERR_INTERNAL ? status : TN_ERR_FAILED, "%s: %s failed and does not say why",
-                c->row->op.name, callback);
+        tn_fail(status > TN_OK && status <= TN_ERR_INTERNAL ? status : TN_ERR_FAILED,
+                "%s: %s failed and does not say why", c->row->op.name, callback);
         tn_fail_at_node(c->graph, c->node);
     }
     return status == TN_OK ? TN_OK : tn_error_status();
@@ -140,7 +140,8 @@ tn_dtype tn_custom_input_dtype(const tn_custom_call *c, uint32_t i) {
         return tn_custom_input(c, i) ? tn_tensor_dtype(tn_custom_input(c, i)) : TN_DTYPE_NONE;
     tn_value v = tn_node_input(c->graph, c->node, i);
     tn_type type = tn_custom_input_type(c, i);
-    return v.id && type.id && tn_type_kind(c->graph, type) == TN_KIND_TENSOR ? tn_type_dtype(c->graph, type) : TN_DTYPE_NONE;
+    return v.id && type.id && tn_type_kind(c->graph, type) == TN_KIND_TENSOR ? tn_type_dtype(c->graph, type)
+                                                                             : TN_DTYPE_NONE;
 }
 
 int tn_custom_input_rank(const tn_custom_call *c, uint32_t i) {
@@ -263,7 +264,8 @@ tn_status tn_custom_set_tensor(tn_custom_call *c, uint32_t output, tn_dtype dtyp
     if (output >= c->infer->outputs)
         return TN_OK;
     if (dtype <= TN_DTYPE_NONE || dtype >= TN_DTYPE_COUNT || rank < -1 || rank > TN_MAX_RANK || (rank > 0 && !dims))
-        return fail_operator(c, "infer states element type %d and rank %d for output %u", (int)dtype, rank, (unsigned)output);
+        return fail_operator(c, "infer states element type %d and rank %d for output %u", (int)dtype, rank,
+                             (unsigned)output);
     for (int i = 0; i < rank; i++)
         if (!dims[i].id && !c->infer->graph->stuck)
             return fail_operator(c, "infer states no size for dimension %d of output %u", i, (unsigned)output);
@@ -358,7 +360,8 @@ tn_status tn_custom_set_output(tn_custom_call *c, uint32_t i, tn_object *object)
     if (!c->eval)
         status = fail_operator(c, "infer makes an output");
     else if (i >= c->eval->outputs)
-        status = fail_operator(c, "eval makes output %u of a node that has %u", (unsigned)i, (unsigned)c->eval->outputs);
+        status =
+            fail_operator(c, "eval makes output %u of a node that has %u", (unsigned)i, (unsigned)c->eval->outputs);
     else if (t)
         status = check_output(c, i, tn_tensor_dtype(t), tn_tensor_rank(t), tn_tensor_dims(t));
     if (status != TN_OK) {
@@ -436,7 +439,8 @@ static tn_status run_eval(tn_custom_call *c) {
 }
 
 tn_status tn_custom_run_eval(tn_eval *e) {
-    tn_custom_call call = {.row = tn_custom_row_of(tn_node_op(e->graph, e->node)), .graph = e->graph, .node = e->node, .eval = e};
+    tn_custom_call call = {
+        .row = tn_custom_row_of(tn_node_op(e->graph, e->node)), .graph = e->graph, .node = e->node, .eval = e};
     tn_arena_init(&call.scratch, e->heap);
     tn_status status = run_eval(&call);
     tn_arena_free(&call.scratch);

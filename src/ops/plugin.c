@@ -5,14 +5,15 @@
 static tn_status check_version(const tn_library *library, const char *path) {
     const uint32_t *abi = tn_library_data(library, "tn_plugin_abi");
     if (!abi || !tn_library_function(library, "tn_plugin_register")) {
-        tn_fail(TN_ERR_INPUT, "'%s' is no plugin: it does not export %s", path, abi ? "tn_plugin_register" : "tn_plugin_abi");
+        tn_fail(TN_ERR_INPUT, "'%s' is no plugin: it does not export %s", path,
+                abi ? "tn_plugin_register" : "tn_plugin_abi");
         tn_fail_hint("define both with TN_PLUGIN of <tenon/custom.h>");
         return TN_ERR_INPUT;
     }
     if (*abi == TN_PLUGIN_ABI)
         return TN_OK;
-    tn_fail(TN_ERR_UNSUPPORTED, "not supported: plugin '%s' has interface version %u, this is version %d", path, (unsigned)*abi,
-            TN_PLUGIN_ABI);
+    tn_fail(TN_ERR_UNSUPPORTED, "not supported: plugin '%s' has interface version %u, this is version %d", path,
+            (unsigned)*abi, TN_PLUGIN_ABI);
     tn_fail_hint("compile it with the headers of tenon %s", tn_version());
     return TN_ERR_UNSUPPORTED;
 }

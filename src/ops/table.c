@@ -13,13 +13,12 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void fill(void) {
     static const tn_op_family *const families[] = {
-        &tn_family_unary,          &tn_family_binary,  &tn_family_compare,     &tn_family_select_cast,
-        &tn_family_move,           &tn_family_index,   &tn_family_scatter,     &tn_family_dynamic,
-        &tn_family_scan,           &tn_family_sort,    &tn_family_select_data, &tn_family_window_arg,
-        &tn_family_random,         &tn_family_reduce,  &tn_family_window,      &tn_family_contract,
-        &tn_family_sequence,       &tn_family_control, &tn_family_debug,       &tn_family_composite,
-        &tn_family_random_mt,   &tn_family_string_cast,
-        &tn_family_composite_norm,
+        &tn_family_unary,     &tn_family_binary,      &tn_family_compare,        &tn_family_select_cast,
+        &tn_family_move,      &tn_family_index,       &tn_family_scatter,        &tn_family_dynamic,
+        &tn_family_scan,      &tn_family_sort,        &tn_family_select_data,    &tn_family_window_arg,
+        &tn_family_random,    &tn_family_reduce,      &tn_family_window,         &tn_family_contract,
+        &tn_family_sequence,  &tn_family_control,     &tn_family_debug,          &tn_family_composite,
+        &tn_family_random_mt, &tn_family_string_cast, &tn_family_composite_norm,
     };
     uint32_t count = 0;
     rows[count++] = &tn_op_return;

@@ -28,7 +28,8 @@ static tn_status fix_dims(tn_graph *g, const char *dims) {
         size_t length = strcspn(dims, ","), name = strcspn(dims, "=");
         int64_t value = -1;
         size_t used = 0;
-        if (name >= length || !tn_parse_i64(dims + name + 1, length - name - 1, &value, &used) || used != length - name - 1 || value < 0) {
+        if (name >= length || !tn_parse_i64(dims + name + 1, length - name - 1, &value, &used) ||
+            used != length - name - 1 || value < 0) {
             status = tn_fail(TN_ERR_USAGE, "'%.*s' is no dimension", (int)length, dims);
             tn_fail_hint("NAME=N, N a size");
             break;

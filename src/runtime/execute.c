@@ -19,7 +19,9 @@ typedef struct frame {
     uint64_t bytes;
 } frame;
 
-static const char *label(const tn_graph *g, tn_value v, char *text, size_t size) { return tn_value_describe(g, v, text, size); }
+static const char *label(const tn_graph *g, tn_value v, char *text, size_t size) {
+    return tn_value_describe(g, v, text, size);
+}
 
 /* --- inputs ------------------------------------------------------------------------------------------------------------------------ */
 
@@ -116,7 +118,8 @@ static tn_status evaluate_sizes(frame *f, uint32_t segment) {
         tn_text text;
         tn_text_init(&text, f->heap);
         tn_dim_print(&p->graph->dims, p->size.data[i], &text);
-        tn_fail(TN_ERR_INPUT, "these input sizes do not fit the model: %.200s has no value", text.data ? text.data : "a dimension");
+        tn_fail(TN_ERR_INPUT, "these input sizes do not fit the model: %.200s has no value",
+                text.data ? text.data : "a dimension");
         tn_fail_hint("sizes that broadcast must be equal or 1; every free dimension of the inputs must be given");
         tn_text_free(&text);
         return TN_ERR_INPUT;
@@ -230,12 +233,14 @@ static tn_status give(frame *f, uint32_t index, tn_object *object) {
     const tn_slot *s = &f->plan->slot.data[index];
     char text[200];
     if (!object)
-        return tn_fail(TN_ERR_INTERNAL, "a host instruction gave no %s", label(f->plan->graph, s->value, text, sizeof text));
+        return tn_fail(TN_ERR_INTERNAL, "a host instruction gave no %s",
+                       label(f->plan->graph, s->value, text, sizeof text));
     if (s->kind == TN_SLOT_ARENA) {
         tn_tensor *t = (tn_tensor *)object;
         size_t bytes = (size_t)f->size[s->bytes];
         if (t->object.kind != TN_KIND_TENSOR || t->dtype != s->dtype || tn_tensor_bytes(t) != bytes)
-            return tn_fail(TN_ERR_INTERNAL, "inferred shape is false: %s", label(f->plan->graph, s->value, text, sizeof text));
+            return tn_fail(TN_ERR_INTERNAL, "inferred shape is false: %s",
+                           label(f->plan->graph, s->value, text, sizeof text));
         if (t->data == f->slot[index] || !bytes)
             return TN_OK;
         tn_tensor *flat = tn_tensor_contiguous(f->heap, t);
@@ -245,7 +250,8 @@ static tn_status give(frame *f, uint32_t index, tn_object *object) {
         tn_tensor_destroy(flat);
         return TN_OK;
     }
-    tn_object *kept = object->kind == TN_KIND_TENSOR ? (tn_object *)readable((tn_tensor *)object) : tn_object_retain(object);
+    tn_object *kept =
+        object->kind == TN_KIND_TENSOR ? (tn_object *)readable((tn_tensor *)object) : tn_object_retain(object);
     if (!kept)
         return TN_ERR_MEMORY;
     tn_object_destroy(f->object[index]);
@@ -316,7 +322,8 @@ static tn_status run_regions(frame *f, const tn_host_call *h, tn_object **in, tn
         objects[n] = view_object(f, p->view_list.data[h->outer + 2 * i + 1]);
         status = objects[n++] ? TN_OK : tn_error_status();
     }
-    tn_interp_options o = {.heap = f->heap, .pool = f->options->pool, .log = f->options->log, .log_ctx = f->options->log_ctx};
+    tn_interp_options o = {
+        .heap = f->heap, .pool = f->options->pool, .log = f->options->log, .log_ctx = f->options->log_ctx};
     if (status == TN_OK)
         status = tn_interp_run_node(p->graph, &o, h->node, &f->env, n, values, objects, out);
     for (uint32_t i = 0; i < n; i++)
@@ -386,16 +393,18 @@ static tn_status check_sizes(const frame *f, uint32_t first, uint32_t count) {
         const tn_size_check *c = &f->plan->check.data[i];
         const char *op = tn_node_op_name(g, c->node);
         int64_t size = f->size[c->size];
-        if (c->kind == TN_CHECK_NEGATIVE ? size >= 0 : size == f->size[c->want] || (c->kind == TN_CHECK_BROADCAST && size == 1))
+        if (c->kind == TN_CHECK_NEGATIVE ? size >= 0
+                                         : size == f->size[c->want] || (c->kind == TN_CHECK_BROADCAST && size == 1))
             continue;
         if (c->kind == TN_CHECK_NEGATIVE)
             tn_fail(TN_ERR_INPUT, "%s: dimension %d of output %d is %" PRId64, op, c->axis, c->value, size);
         else if (c->kind == TN_CHECK_EQUAL)
-            tn_fail(TN_ERR_INPUT, "%s: axis %d of input %d has %" PRId64 " elements, needed are %" PRId64, op, c->axis, c->value, size,
-                    f->size[c->want]);
-        else
-            tn_fail(TN_ERR_INPUT, "%s: axis %d of input %d has %" PRId64 " elements, which cannot be broadcast to %" PRId64, op, c->axis,
+            tn_fail(TN_ERR_INPUT, "%s: axis %d of input %d has %" PRId64 " elements, needed are %" PRId64, op, c->axis,
                     c->value, size, f->size[c->want]);
+        else
+            tn_fail(TN_ERR_INPUT,
+                    "%s: axis %d of input %d has %" PRId64 " elements, which cannot be broadcast to %" PRId64, op,
+                    c->axis, c->value, size, f->size[c->want]);
         tn_fail_at_node(g, c->node);
         say_inputs(f, c->node);
         if (c->kind == TN_CHECK_NEGATIVE)
@@ -412,7 +421,8 @@ static tn_status run_code(frame *f) {
         switch ((tn_instruction_op)in.op) {
         case TN_DO_CALL: {
             const tn_kernel *k = &p->kernel.data[in.a];
-            tn_kernel_args args = {.kernel = k, .slot = f->slot, .size = f->size, .pool = f->options->pool, .heap = f->heap};
+            tn_kernel_args args = {
+                .kernel = k, .slot = f->slot, .size = f->size, .pool = f->options->pool, .heap = f->heap};
             TN_TRY(k->impl->run(&args));
             break;
         }

@@ -9,7 +9,7 @@ typedef struct tn_execute_options {
     tn_pool *pool;
     void (*log)(void *ctx, const char *text); /* of `print` nodes; NULL: dropped */
     void *log_ctx;
-    uint64_t max_bytes; /* refuse to allocate more for this run; 0: no limit */
+    uint64_t max_bytes;    /* refuse to allocate more for this run; 0: no limit */
     uint64_t *arena_bytes; /* receives the bytes of the run's arenas; NULL: not wanted */
 } tn_execute_options;
 

@@ -184,7 +184,8 @@ void tn_model_release(tn_model *m, tn_compiled *c) {
 static char *key_text(const tn_model *m, const tn_compile_key *key) {
     tn_text t;
     tn_text_init(&t, m->heap);
-    tn_text_printf(&t, "%d %d %d %d|%s|%s|%s|%s|", key->backend, key->level, key->isa, key->verify, key->disable, key->passes, key->dump, key->dims);
+    tn_text_printf(&t, "%d %d %d %d|%s|%s|%s|%s|", key->backend, key->level, key->isa, key->verify, key->disable,
+                   key->passes, key->dump, key->dims);
     for (uint32_t i = 0; i < tn_graph_input_count(m->graph); i++)
         tn_text_add(&t, key->fed && key->fed[i] ? "1" : "0");
     if (!t.failed)
@@ -227,11 +228,21 @@ tn_compiled *tn_model_compile(tn_model *m, const tn_compile_key *key) {
 
 /* --- inputs and outputs --------------------------------------------------------------------------------------------------------------- */
 
-const tn_graph *tn_model_graph(const tn_model *m) { return m ? m->graph : NULL; }
-uint32_t tn_model_input_count(const tn_model *m) { return m ? tn_graph_input_count(m->graph) : 0; }
-uint32_t tn_model_output_count(const tn_model *m) { return m ? tn_graph_output_count(m->graph) : 0; }
-const char *tn_model_input_name(const tn_model *m, uint32_t i) { return m ? tn_value_name(m->graph, tn_graph_input(m->graph, i)) : ""; }
-const char *tn_model_output_name(const tn_model *m, uint32_t i) { return m ? tn_graph_output_name(m->graph, i) : ""; }
+const tn_graph *tn_model_graph(const tn_model *m) {
+    return m ? m->graph : NULL;
+}
+uint32_t tn_model_input_count(const tn_model *m) {
+    return m ? tn_graph_input_count(m->graph) : 0;
+}
+uint32_t tn_model_output_count(const tn_model *m) {
+    return m ? tn_graph_output_count(m->graph) : 0;
+}
+const char *tn_model_input_name(const tn_model *m, uint32_t i) {
+    return m ? tn_value_name(m->graph, tn_graph_input(m->graph, i)) : "";
+}
+const char *tn_model_output_name(const tn_model *m, uint32_t i) {
+    return m ? tn_graph_output_name(m->graph, i) : "";
+}
 bool tn_model_input_has_default(const tn_model *m, uint32_t i) {
     return m && tn_graph_input_default(m->graph, tn_graph_input(m->graph, i)) != NULL;
 }

@@ -21,8 +21,8 @@ typedef struct tn_compile_key {
 
 /* A graph after the passes and, for the cpu back end, its plan. Shared, immutable. */
 typedef struct tn_compiled {
-    int32_t refs; /* guarded by the model's mutex */
-    char *key;    /* tn_compile_key as text */
+    int32_t refs;    /* guarded by the model's mutex */
+    char *key;       /* tn_compile_key as text */
     tn_graph *graph; /* the plan's, when there is one */
     tn_plan *plan;
     uint64_t used; /* for eviction */

@@ -18,7 +18,9 @@ struct tn_session {
     _Atomic uint64_t arena_bytes;
 };
 
-static const char *text_of(const tn_text *t) { return t->data ? t->data : ""; }
+static const char *text_of(const tn_text *t) {
+    return t->data ? t->data : "";
+}
 
 static tn_status set_isa(tn_session *s, const char *name) {
     s->key.isa = tn_cpu_best();
@@ -59,7 +61,9 @@ static tn_status set_options(tn_session *s, const tn_session_options *o) {
     if (s->disable.failed || s->passes.failed || s->dump.failed || s->dims.failed)
         return TN_ERR_MEMORY;
     s->key = (tn_compile_key){.backend = o->backend == TN_BACKEND_DEFAULT ? TN_BACKEND_CPU : o->backend,
-                              .level = o->level != TN_LEVEL_DEFAULT ? (int)o->level - TN_LEVEL_0 : o->backend == TN_BACKEND_REFERENCE ? -1 : 2,
+                              .level = o->level != TN_LEVEL_DEFAULT         ? (int)o->level - TN_LEVEL_0
+                                       : o->backend == TN_BACKEND_REFERENCE ? -1
+                                                                            : 2,
                               .disable = text_of(&s->disable),
                               .passes = text_of(&s->passes),
                               .dump = text_of(&s->dump),
@@ -118,7 +122,8 @@ static void list_names(const tn_graph *g, bool inputs) {
     uint32_t n = inputs ? tn_graph_input_count(g) : tn_graph_output_count(g);
     for (uint32_t i = 0; i < n && i < 12; i++) {
         tn_value v = inputs ? tn_graph_input(g, i) : tn_graph_output(g, i);
-        tn_fail_where("%s %" PRIu32 ": '%s' %s%s", inputs ? "input" : "output", i, inputs ? tn_value_name(g, v) : tn_graph_output_name(g, i),
+        tn_fail_where("%s %" PRIu32 ": '%s' %s%s", inputs ? "input" : "output", i,
+                      inputs ? tn_value_name(g, v) : tn_graph_output_name(g, i),
                       tn_type_describe(g, tn_value_type(g, v), text, sizeof text),
                       inputs && tn_graph_input_default(g, v) ? " (has a default)" : "");
     }
@@ -138,8 +143,8 @@ static uint32_t find_output(const tn_graph *g, const char *name) {
     return UINT32_MAX;
 }
 
-static tn_status check_bindings(const tn_session *s, uint32_t n_in, const tn_binding *in, uint32_t n_out, const tn_output *out,
-                                uint8_t *fed, bool *special) {
+static tn_status check_bindings(const tn_session *s, uint32_t n_in, const tn_binding *in, uint32_t n_out,
+                                const tn_output *out, uint8_t *fed, bool *special) {
     const tn_graph *g = s->model->graph;
     for (uint32_t i = 0; i < n_in; i++) {
         uint32_t k = find_input(g, in[i].name);
@@ -255,8 +260,8 @@ static tn_status deliver(const tn_output *to, tn_object *result) {
     return tn_tensor_assign(mine, t);
 }
 
-static tn_status run_compiled(tn_session *s, const tn_compiled *c, uint32_t n_in, const tn_binding *binding, uint32_t n_out,
-                              const tn_output *output) {
+static tn_status run_compiled(tn_session *s, const tn_compiled *c, uint32_t n_in, const tn_binding *binding,
+                              uint32_t n_out, const tn_output *output) {
     const tn_graph *g = c->graph;
     uint32_t inputs = tn_graph_input_count(g), outputs = tn_graph_output_count(g);
     tn_object **in = tn_alloc_array(s->heap, (size_t)inputs + outputs + 1, sizeof *in);
@@ -328,7 +333,9 @@ tn_status tn_session_run(tn_session *s, uint32_t n_in, const tn_binding *in, uin
 
 /* --- reports -------------------------------------------------------------------------------------------------------------------------- */
 
-const tn_graph *tn_session_graph(tn_session *s) { return s ? s->compiled->graph : NULL; }
+const tn_graph *tn_session_graph(tn_session *s) {
+    return s ? s->compiled->graph : NULL;
+}
 
 tn_status tn_session_describe(tn_session *s, tn_session_report *report) {
     if (!s || !report)

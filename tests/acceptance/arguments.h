@@ -116,19 +116,74 @@ static tn_session *session_of(fixture *f) {
 
 /* --- values of each type ------------------------------------------------------------------------------------------------------- */
 
-#define VALUES(key, type, ...) \
-    static inline type pick_##key(fixture *f, int i) { (void)f; type v[] = {__VA_ARGS__}; return v[i]; }
+#define VALUES(key, type, ...)                         \
+    static inline type pick_##key(fixture *f, int i) { \
+        (void)f;                                       \
+        type v[] = {__VA_ARGS__};                      \
+        return v[i];                                   \
+    }
 /* The counts are constants because tables hold them. */
-enum { N_tn_graph_p = 5, N_tn_value = 7, N_tn_node = 6, N_tn_region = 4, N_tn_dim = 4, N_tn_type = 4, N_tn_dtype = 9, N_int = 8,
-       N_int64_t = 6, N_uint32_t = 5, N_uint64_t = 3, N_count = 4, N_size_t = 4, N_bool = 2, N_double = 4, N_char_p = 3, N_text = 5,
-       N_int64_t_p = 6, N_int_p = 4, N_tn_dim_p = 4, N_tn_value_p = 5, N_tn_type_p = 3, N_tn_tensor_p = 4, N_tn_object_p = 6,
-       N_tn_object_p_p = 3, N_void_p = 2, N_tn_body_p = 3, N_tn_shape = 7, N_tn_heap_p = 2, N_tn_allocator_p = 3,
-       N_tn_model_options_p = 4, N_tn_session_options_p = 12, N_tn_optimize_options_p = 8, N_tn_model_p = 2, N_tn_session_p = 2,
-       N_tn_binding_p = 7, N_tn_output_p = 6, N_tn_session_report_p = 2, N_tn_rewriter_p = 1, N_tn_rewrite_p = 4, N_uint64_t_p = 2,
-       N_uint32_t_p_p = 2, N_size_t_p = 2, N_tn_string_p = 2, N_tn_use = 4, N_tn_role = 4, N_float_p = 2, N_tn_status = 4,
-       N_nothing = 1, N_graph_to_destroy = 2, N_context = 1,
-       N_tn_op_set_p = 2, N_tn_custom_op_p = 5, N_tn_attribute_p = 4, N_tn_custom_call_p = 1, N_int64_t_p_p = 2, N_float_p_p = 2,
-       N_tn_string_p_p = 2, N_format = 2 };
+enum {
+    N_tn_graph_p = 5,
+    N_tn_value = 7,
+    N_tn_node = 6,
+    N_tn_region = 4,
+    N_tn_dim = 4,
+    N_tn_type = 4,
+    N_tn_dtype = 9,
+    N_int = 8,
+    N_int64_t = 6,
+    N_uint32_t = 5,
+    N_uint64_t = 3,
+    N_count = 4,
+    N_size_t = 4,
+    N_bool = 2,
+    N_double = 4,
+    N_char_p = 3,
+    N_text = 5,
+    N_int64_t_p = 6,
+    N_int_p = 4,
+    N_tn_dim_p = 4,
+    N_tn_value_p = 5,
+    N_tn_type_p = 3,
+    N_tn_tensor_p = 4,
+    N_tn_object_p = 6,
+    N_tn_object_p_p = 3,
+    N_void_p = 2,
+    N_tn_body_p = 3,
+    N_tn_shape = 7,
+    N_tn_heap_p = 2,
+    N_tn_allocator_p = 3,
+    N_tn_model_options_p = 4,
+    N_tn_session_options_p = 12,
+    N_tn_optimize_options_p = 8,
+    N_tn_model_p = 2,
+    N_tn_session_p = 2,
+    N_tn_binding_p = 7,
+    N_tn_output_p = 6,
+    N_tn_session_report_p = 2,
+    N_tn_rewriter_p = 1,
+    N_tn_rewrite_p = 4,
+    N_uint64_t_p = 2,
+    N_uint32_t_p_p = 2,
+    N_size_t_p = 2,
+    N_tn_string_p = 2,
+    N_tn_use = 4,
+    N_tn_role = 4,
+    N_float_p = 2,
+    N_tn_status = 4,
+    N_nothing = 1,
+    N_graph_to_destroy = 2,
+    N_context = 1,
+    N_tn_op_set_p = 2,
+    N_tn_custom_op_p = 5,
+    N_tn_attribute_p = 4,
+    N_tn_custom_call_p = 1,
+    N_int64_t_p_p = 2,
+    N_float_p_p = 2,
+    N_tn_string_p_p = 2,
+    N_format = 2
+};
 
 VALUES(tn_graph_p, tn_graph *, f->g, NULL, f->frozen, f->stuck, f->empty)
 VALUES(graph_to_destroy, tn_graph *, tn_graph_create(), NULL)
@@ -136,8 +191,10 @@ VALUES(tn_value, tn_value, f->x, {0}, {UINT32_MAX}, f->dead, f->inner, f->condit
 VALUES(tn_node, tn_node, f->add, {0}, {UINT32_MAX}, f->gone, tn_region_last(f->g, tn_graph_region(f->g)), f->choice)
 VALUES(tn_region, tn_region, tn_graph_region(f->g), {0}, {UINT32_MAX}, f->body)
 VALUES(tn_dim, tn_dim, tn_dim_const(f->g, 3), {0}, {UINT32_MAX}, tn_dim_symbol(f->g, "N"))
-VALUES(tn_type, tn_type, tn_value_type(f->g, f->x), {0}, {UINT32_MAX}, tn_type_sequence(f->g, tn_value_type(f->g, f->x)))
-VALUES(tn_dtype, tn_dtype, TN_F32, TN_DTYPE_NONE, TN_DTYPE_COUNT, (tn_dtype)-1, (tn_dtype)INT_MAX, TN_STRING, TN_I4, TN_BOOL, TN_C64)
+VALUES(tn_type, tn_type, tn_value_type(f->g, f->x), {0}, {UINT32_MAX},
+       tn_type_sequence(f->g, tn_value_type(f->g, f->x)))
+VALUES(tn_dtype, tn_dtype, TN_F32, TN_DTYPE_NONE, TN_DTYPE_COUNT, (tn_dtype)-1, (tn_dtype)INT_MAX, TN_STRING, TN_I4,
+       TN_BOOL, TN_C64)
 VALUES(int, int, 0, 1, 2, -1, 33, INT_MAX, INT_MIN, -3)
 VALUES(int64_t, int64_t, 1, 0, -1, INT64_MAX, INT64_MIN, 1000)
 VALUES(uint32_t, uint32_t, 0, 1, 7, UINT32_MAX, UINT32_MAX / 2)
@@ -150,14 +207,17 @@ static inline uint32_t pick_count(fixture *f, int i) {
 VALUES(size_t, size_t, 0, 1, SIZE_MAX, SIZE_MAX / 2)
 VALUES(bool, bool, false, true)
 VALUES(double, double, 0.5, NAN, INFINITY, -1e300)
-VALUES(int_p, int *, f->ints, NULL, memset(f->text, 0x7f, sizeof f->text) ? (int *)(void *)f->bytes : NULL, memset(f->bytes, 0x7f, 512))
-VALUES(int64_t_p, int64_t *, f->sizes, NULL, (int64_t *)(void *)f->bytes, memset(f->bytes + 512, 0xff, 512), memset(f->bytes + 1024, 0x7f, 512),
-       memset(f->bytes + 1536, 0x01, 512))
+VALUES(int_p, int *, f->ints, NULL, memset(f->text, 0x7f, sizeof f->text) ? (int *)(void *)f->bytes : NULL,
+       memset(f->bytes, 0x7f, 512))
+VALUES(int64_t_p, int64_t *, f->sizes, NULL, (int64_t *)(void *)f->bytes, memset(f->bytes + 512, 0xff, 512),
+       memset(f->bytes + 1024, 0x7f, 512), memset(f->bytes + 1536, 0x01, 512))
 VALUES(tn_dim_p, tn_dim *, f->dims, NULL, (tn_dim *)(void *)f->bytes, memset(f->bytes + 512, 0xff, 512))
-VALUES(tn_value_p, tn_value *, f->values, NULL, (tn_value *)(void *)f->bytes, memset(f->bytes + 512, 0xff, 512), &f->dead)
+VALUES(tn_value_p, tn_value *, f->values, NULL, (tn_value *)(void *)f->bytes, memset(f->bytes + 512, 0xff, 512),
+       &f->dead)
 VALUES(tn_type_p, tn_type *, f->types, NULL, (tn_type *)(void *)f->bytes)
 VALUES(tn_tensor_p, tn_tensor *, f->tensor, NULL, f->strings, f->scalar)
-VALUES(tn_object_p, tn_object *, tn_tensor_object(f->tensor), NULL, f->sequence, f->optional, f->map, tn_tensor_object(f->strings))
+VALUES(tn_object_p, tn_object *, tn_tensor_object(f->tensor), NULL, f->sequence, f->optional, f->map,
+       tn_tensor_object(f->strings))
 VALUES(tn_object_p_p, tn_object **, f->objects, NULL, (tn_object **)(void *)f->bytes)
 VALUES(void_p, void *, f->bytes, NULL)
 VALUES(float_p, float *, (float *)(void *)f->bytes, NULL)
@@ -170,7 +230,8 @@ VALUES(uint64_t_p, uint64_t *, (uint64_t *)(void *)f->bytes, NULL)
 VALUES(uint32_t_p_p, uint32_t **, f->map_of, NULL)
 VALUES(size_t_p, size_t *, (size_t *)(void *)f->bytes, NULL)
 VALUES(tn_string_p, tn_string *, (tn_string *)(void *)f->bytes, NULL)
-VALUES(tn_use, tn_use, tn_value_first_use(f->g, f->x), {{0}, 0, 0}, {{UINT32_MAX}, UINT32_MAX, UINT32_MAX}, {f->gone, 3, 1})
+VALUES(tn_use, tn_use, tn_value_first_use(f->g, f->x), {{0}, 0, 0}, {{UINT32_MAX}, UINT32_MAX, UINT32_MAX},
+       {f->gone, 3, 1})
 VALUES(tn_role, tn_role, TN_ROLE_FORWARD, (tn_role)99, (tn_role)-1, TN_ROLE_DEBUG)
 VALUES(tn_status, tn_status, TN_OK, TN_ERR_MEMORY, (tn_status)99, (tn_status)-1)
 VALUES(tn_op_set_p, tn_op_set *, f->ops, NULL)
@@ -188,8 +249,8 @@ static inline char *pick_char_p(fixture *f, int i) {
     return v[i];
 }
 
-VALUES(tn_shape, tn_shape, TN_SHAPE(2, 2), TN_SCALAR, TN_UNRANKED, TN_SHAPE(-1, -1), TN_SHAPE(INT64_MAX, INT64_MAX), {.rank = 9},
-       {.rank = -7})
+VALUES(tn_shape, tn_shape, TN_SHAPE(2, 2), TN_SCALAR, TN_UNRANKED, TN_SHAPE(-1, -1), TN_SHAPE(INT64_MAX, INT64_MAX),
+       {.rank = 9}, {.rank = -7})
 
 static void leave_null(void *ctx, tn_graph *g, const tn_value *args, tn_value *results) {
     (void)ctx, (void)g, (void)args, (void)results;
@@ -206,7 +267,9 @@ static void *no_memory(void *user, size_t size, size_t align) {
     return NULL;
 }
 
-static void no_free(void *user, void *block, size_t size, size_t align) { (void)user, (void)block, (void)size, (void)align; }
+static void no_free(void *user, void *block, size_t size, size_t align) {
+    (void)user, (void)block, (void)size, (void)align;
+}
 
 static inline const tn_allocator *pick_tn_allocator_p(fixture *f, int i) {
     static const tn_allocator half = {.alloc = no_memory}, full = {.alloc = no_memory, .free = no_free};
@@ -216,7 +279,8 @@ static inline const tn_allocator *pick_tn_allocator_p(fixture *f, int i) {
 }
 
 static inline const tn_model_options *pick_tn_model_options_p(fixture *f, int i) {
-    static const tn_model_options v[] = {{.size = sizeof *v}, {.size = 0}, {.size = sizeof *v, .max_bytes = 1, .max_ops = 1}};
+    static const tn_model_options v[] = {
+        {.size = sizeof *v}, {.size = 0}, {.size = sizeof *v, .max_bytes = 1, .max_ops = 1}};
     (void)f;
     return i < 3 ? &v[i] : NULL;
 }
@@ -268,10 +332,11 @@ static tn_status does_nothing(tn_custom_call *call) {
 }
 
 static inline const tn_custom_op *pick_tn_custom_op_p(fixture *f, int i) {
-    static const tn_custom_op v[] = {{.size = sizeof *v, .domain = "d", .name = "A", .eval = does_nothing},
-                                     {.size = 1},
-                                     {.size = sizeof *v},
-                                     {.size = sizeof *v, .domain = "d", .name = "B", .max_inputs = -7, .eval = does_nothing}};
+    static const tn_custom_op v[] = {
+        {.size = sizeof *v, .domain = "d", .name = "A", .eval = does_nothing},
+        {.size = 1},
+        {.size = sizeof *v},
+        {.size = sizeof *v, .domain = "d", .name = "B", .max_inputs = -7, .eval = does_nothing}};
     (void)f;
     return i < 4 ? &v[i] : NULL;
 }
@@ -354,7 +419,9 @@ static bool makes(const char *name) {
     return false;
 }
 
-static bool judge_pointer(fixture *f, const char *name, const void *result) { return judge(f, !result && makes(name)); }
+static bool judge_pointer(fixture *f, const char *name, const void *result) {
+    return judge(f, !result && makes(name));
+}
 static bool judge_id(fixture *f, const char *name, bool constant, uint32_t id) {
     static const char *const look[] = {"tn_model_input_type", "tn_type_element", "tn_type_tensor"};
     for (size_t i = 0; i < 3; i++)
@@ -362,12 +429,20 @@ static bool judge_id(fixture *f, const char *name, bool constant, uint32_t id) {
     return judge(f, !id && !constant);
 }
 
-#define JUDGE_POINTER(key, type) \
-    static inline bool judge_##key(fixture *f, const char *name, bool constant, type result) { (void)constant; return judge_pointer(f, name, result); }
-#define JUDGE_HANDLE(type) \
-    static inline bool judge_##type(fixture *f, const char *name, bool constant, type result) { return judge_id(f, name, constant, result.id); }
-#define JUDGE_NUMBER(key, type) \
-    static inline bool judge_##key(fixture *f, const char *name, bool constant, type result) { (void)constant, (void)result, (void)name; return judge_void(f); }
+#define JUDGE_POINTER(key, type)                                                               \
+    static inline bool judge_##key(fixture *f, const char *name, bool constant, type result) { \
+        (void)constant;                                                                        \
+        return judge_pointer(f, name, result);                                                 \
+    }
+#define JUDGE_HANDLE(type)                                                                      \
+    static inline bool judge_##type(fixture *f, const char *name, bool constant, type result) { \
+        return judge_id(f, name, constant, result.id);                                          \
+    }
+#define JUDGE_NUMBER(key, type)                                                                \
+    static inline bool judge_##key(fixture *f, const char *name, bool constant, type result) { \
+        (void)constant, (void)result, (void)name;                                              \
+        return judge_void(f);                                                                  \
+    }
 JUDGE_POINTER(tn_heap_p, tn_heap *)
 JUDGE_POINTER(tn_tensor_p, const tn_tensor *)
 JUDGE_POINTER(tn_op_set_p, tn_op_set *)
@@ -381,7 +456,8 @@ JUDGE_POINTER(void_p, void *)
 /* Texts are never NULL, but where the argument was the buffer, or an index runs to the end. */
 static inline bool judge_char_p(fixture *f, const char *name, bool constant, const char *result) {
     (void)constant;
-    if (!result && !strstr(name, "describe") && !strstr(name, "origin") && strncmp(name, "tn_pass_", 8) != 0 && !makes(name))
+    if (!result && !strstr(name, "describe") && !strstr(name, "origin") && strncmp(name, "tn_pass_", 8) != 0 &&
+        !makes(name))
         return say("a text is NULL");
     return judge_pointer(f, name, result);
 }

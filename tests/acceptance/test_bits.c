@@ -14,18 +14,33 @@
 #define BATCH 7
 
 /* Models of the quick form; the long one takes all that load. */
-static const char *const quick[] = {"mnist-cnn", "kws-fp32", "face-mtcnn-pnet", "face-mtcnn-rnet", "lightgbm-classifier", "deconv-group", "opset-13",
-                                    "nested-if", "data-types", "qtdnn", "audio-melspectrogram"};
+static const char *const quick[] = {
+    "mnist-cnn", "kws-fp32",  "face-mtcnn-pnet", "face-mtcnn-rnet", "lightgbm-classifier", "deconv-group",
+    "opset-13",  "nested-if", "data-types",      "qtdnn",           "audio-melspectrogram"};
 
 /* Those whose inputs begin with a dimension along which nothing is summed. */
-static const char *const rows_apart[] = {"mlp", "conv", "product, softmax, sum", "face-mtcnn-pnet", "face-mtcnn-rnet", "face-mtcnn-onet",
-                                         "lightgbm-classifier", "kws-qdq", "filetype-magika", "music-basic-pitch", "ocr-cls-ppv2", "ocr-det-ppv4",
-                                         "ocr-rec-ppv4", "orientation-lcnet", "super-resolution", "xgboost-classifier"};
+static const char *const rows_apart[] = {"mlp",
+                                         "conv",
+                                         "product, softmax, sum",
+                                         "face-mtcnn-pnet",
+                                         "face-mtcnn-rnet",
+                                         "face-mtcnn-onet",
+                                         "lightgbm-classifier",
+                                         "kws-qdq",
+                                         "filetype-magika",
+                                         "music-basic-pitch",
+                                         "ocr-cls-ppv2",
+                                         "ocr-det-ppv4",
+                                         "ocr-rec-ppv4",
+                                         "orientation-lcnet",
+                                         "super-resolution",
+                                         "xgboost-classifier"};
 
 static unsigned compared, batched;
 
 /* Runs with these options; compares with *base, or becomes it. */
-static bool same(const char *what, tn_model *model, const tn_session_options *o, const run_inputs *in, int runs, run_outputs *base) {
+static bool same(const char *what, tn_model *model, const tn_session_options *o, const run_inputs *in, int runs,
+                 run_outputs *base) {
     tn_session *session = tn_session_create(model, o);
     bool ok = session != NULL;
     for (int i = 0; i < runs && ok; i++) {
@@ -68,7 +83,8 @@ static bool symbolic_batch(const tn_model *model, char *binding, size_t room) {
         int64_t size;
         if (tn_model_input_has_default(model, i))
             continue;
-        if (tn_type_rank(g, type) < 1 || tn_type_dtype(g, type) == TN_STRING || tn_dim_is_const(g, tn_type_dims(g, type)[0], &size) ||
+        if (tn_type_rank(g, type) < 1 || tn_type_dtype(g, type) == TN_STRING ||
+            tn_dim_is_const(g, tn_type_dims(g, type)[0], &size) ||
             (first.id && tn_type_dims(g, type)[0].id != first.id))
             return false;
         first = tn_type_dims(g, type)[0];
@@ -112,7 +128,8 @@ static bool batch_positions(const char *what, tn_model *model, const tn_session_
             fprintf(stderr, "%s, row %" PRId64 " alone: %s\n", what, row, tn_error_message());
         for (uint32_t i = 0; i < together.count && ok; i++) {
             tn_tensor *t = tn_object_tensor(together.object[i]), *a = tn_object_tensor(alone.object[i]);
-            bool rows = t && a && t->rank && t->rank == a->rank && t->dims[0] == BATCH && a->dims[0] == 1 && t->dtype != TN_STRING;
+            bool rows = t && a && t->rank && t->rank == a->rank && t->dims[0] == BATCH && a->dims[0] == 1 &&
+                        t->dtype != TN_STRING;
             for (int d = 1; rows && d < t->rank; d++)
                 rows = t->dims[d] == a->dims[d];
             if (!rows)
@@ -121,7 +138,8 @@ static bool batch_positions(const char *what, tn_model *model, const tn_session_
             ok = memcmp((const char *)t->data + (size_t)row * bytes, a->data, bytes) == 0;
             batched++;
             if (!ok)
-                fprintf(stderr, "%s: output %u of row %" PRId64 " of a batch has other bits than alone\n", what, i, row);
+                fprintf(stderr, "%s: output %u of row %" PRId64 " of a batch has other bits than alone\n", what, i,
+                        row);
         }
         run_outputs_free(&alone);
         run_inputs_free(&one);
@@ -140,7 +158,8 @@ static bool check_model(const char *what, tn_model *model, const run_inputs *in)
     bool ok = same(label, model, TN_OPTIONS(tn_session_options, .level = TN_LEVEL_0, .threads = 1), in, 2, &base);
     for (int threads = 1; threads <= 3 && ok; threads++) {
         snprintf(label, sizeof label, "%s -O1, %d threads against -O0", what, threads);
-        ok = same(label, model, TN_OPTIONS(tn_session_options, .level = TN_LEVEL_1, .threads = threads), in, threads == 2 ? 3 : 1, &base);
+        ok = same(label, model, TN_OPTIONS(tn_session_options, .level = TN_LEVEL_1, .threads = threads), in,
+                  threads == 2 ? 3 : 1, &base);
         snprintf(label, sizeof label, "%s -O2, %d threads", what, threads);
         ok = ok && same(label, model, TN_OPTIONS(tn_session_options, .threads = threads), in, 2, &two);
     }
@@ -229,11 +248,13 @@ static void test_models(void **s) {
         tn_model_destroy(model);
     }
     shared_free_names(names);
-    printf("%u models checked, %u do not load; %u runs and %u rows compared\n", checked, unsupported, compared, batched);
+    printf("%u models checked, %u do not load; %u runs and %u rows compared\n", checked, unsupported, compared,
+           batched);
     assert_int_equal(failures, 0);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_built_graphs), cmocka_unit_test(test_sizes), cmocka_unit_test(test_models)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_built_graphs), cmocka_unit_test(test_sizes),
+                                       cmocka_unit_test(test_models)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

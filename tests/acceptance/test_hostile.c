@@ -77,7 +77,8 @@ static void attempt(const uint8_t *bytes, size_t size, progress *p) {
         tn_session *compiled = tn_session_create(model, TN_OPTIONS(tn_session_options, .threads = 1));
         p->compiled += compiled != NULL;
         tn_session_destroy(compiled);
-        tn_session *session = tn_session_create(model, TN_OPTIONS(tn_session_options, .threads = 1, .backend = TN_BACKEND_REFERENCE));
+        tn_session *session =
+            tn_session_create(model, TN_OPTIONS(tn_session_options, .threads = 1, .backend = TN_BACKEND_REFERENCE));
         if (session)
             p->ran += run_bounded(session, model, heap);
         tn_session_destroy(session);
@@ -119,8 +120,16 @@ static void all_attempts(const char *whole, size_t size, size_t step, progress *
 
 static void test_bits(void **s) {
     (void)s;
-    static const char *const models[] = {"deconv-group",        "local-function-variadic", "lstm-bidirectional", "sparse-initializer", "sklearn-voting",
-                                         "nested-if-loop-scan", "qtdnn",                   "nested-optional",    "data-types",         "nested-if"};
+    static const char *const models[] = {"deconv-group",
+                                         "local-function-variadic",
+                                         "lstm-bidirectional",
+                                         "sparse-initializer",
+                                         "sklearn-voting",
+                                         "nested-if-loop-scan",
+                                         "qtdnn",
+                                         "nested-optional",
+                                         "data-types",
+                                         "nested-if"};
     progress *p = mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(p != MAP_FAILED);
     int failures = 0;
@@ -149,11 +158,12 @@ static void test_bits(void **s) {
         }
         bool ok = status == 0 && p->slowest < MOST_SECONDS && p->most_bytes < MOST_BYTES;
         failures += !ok;
-        printf("%s%s: %u tries, %u loaded, %u compiled, %u ran; slowest %d ms at %zu, most memory %zu kB at %zu\n", ok ? "" : "FAILED ", models[i],
-               p->tries, p->loaded, p->compiled, p->ran, (int)(1e3 * p->slowest), p->slowest_at, p->most_bytes / 1000, p->most_at);
+        printf("%s%s: %u tries, %u loaded, %u compiled, %u ran; slowest %d ms at %zu, most memory %zu kB at %zu\n",
+               ok ? "" : "FAILED ", models[i], p->tries, p->loaded, p->compiled, p->ran, (int)(1e3 * p->slowest),
+               p->slowest_at, p->most_bytes / 1000, p->most_at);
         if (status)
-            printf("   ended by %s %d at %zu\n", WIFSIGNALED(status) ? "signal" : "exit", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
-                   p->position);
+            printf("   ended by %s %d at %zu\n", WIFSIGNALED(status) ? "signal" : "exit",
+                   WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), p->position);
         tn_free(NULL, whole);
     }
     munmap(p, sizeof *p);
@@ -234,8 +244,17 @@ static void test_external(void **s) {
     static const struct {
         const char *location;
         bool loads;
-    } cases[] = {{"good.bin", true}, {"./good.bin", true}, {"fifo", false}, {"hard.bin", false}, {"soft.bin", false}, {"up/outside.bin", false},
-                 {"../outside.bin", false}, {"/dev/zero", false}, {"", false}, {".", false}, {"nothing.bin", false}};
+    } cases[] = {{"good.bin", true},
+                 {"./good.bin", true},
+                 {"fifo", false},
+                 {"hard.bin", false},
+                 {"soft.bin", false},
+                 {"up/outside.bin", false},
+                 {"../outside.bin", false},
+                 {"/dev/zero", false},
+                 {"", false},
+                 {".", false},
+                 {"nothing.bin", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_model("inside/m.onnx", cases[i].location);
         int status = load_status("inside/m.onnx");

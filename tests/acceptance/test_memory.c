@@ -112,16 +112,20 @@ static void fail_everywhere(const char *name, attempt *f, const void *what, uint
             if (status == TN_OK && tn_error_status() == TN_OK)
                 break; /* this time there were fewer: hashes are seeded */
             survived += status == TN_OK;
-            if ((status == TN_OK && after) || (status != TN_OK && (status != TN_ERR_MEMORY || tn_error_status() != TN_ERR_MEMORY)))
-                fail_msg("%s: allocation %llu of %llu failed%s: status %s, error: %s", name, (unsigned long long)n, (unsigned long long)count,
-                         after ? ", and all after it" : "", tn_status_name(status), tn_error_message());
+            if ((status == TN_OK && after) ||
+                (status != TN_OK && (status != TN_ERR_MEMORY || tn_error_status() != TN_ERR_MEMORY)))
+                fail_msg("%s: allocation %llu of %llu failed%s: status %s, error: %s", name, (unsigned long long)n,
+                         (unsigned long long)count, after ? ", and all after it" : "", tn_status_name(status),
+                         tn_error_message());
             if (tn_heap_in_use(heap) != before)
-                fail_msg("%s: allocation %llu of %llu failed: %zu bytes leaked", name, (unsigned long long)n, (unsigned long long)count,
-                         tn_heap_in_use(heap) - before);
+                fail_msg("%s: allocation %llu of %llu failed: %zu bytes leaked", name, (unsigned long long)n,
+                         (unsigned long long)count, tn_heap_in_use(heap) - before);
         }
     assert_int_equal(f(heap, what), TN_OK);
-    printf("%s: %llu allocations, every %lluth failed twice, survived %llu times; %llu others came from the default heap\n", name,
-           (unsigned long long)count, (unsigned long long)step, (unsigned long long)survived, (unsigned long long)foreign);
+    printf("%s: %llu allocations, every %lluth failed twice, survived %llu times; %llu others came from the default "
+           "heap\n",
+           name, (unsigned long long)count, (unsigned long long)step, (unsigned long long)survived,
+           (unsigned long long)foreign);
     assert_in_range(survived, 0, count / step / 4 + 1);
     assert_int_equal(tn_heap_in_use(heap), 0);
     forget();
@@ -144,9 +148,14 @@ static void test_building(void **s) {
 
 static void test_loading(void **s) {
     (void)s;
-    static const char *const models[] = {"models/nested-if-loop-scan", "models/local-function-variadic", "models/external-data-two-files",
-                                         "models/sparse-initializer",  "models/qtdnn",                   "cases/D2-sizes-read-from-data",
-                                         "models/mnist-cnn",           "models/sklearn-voting"};
+    static const char *const models[] = {"models/nested-if-loop-scan",
+                                         "models/local-function-variadic",
+                                         "models/external-data-two-files",
+                                         "models/sparse-initializer",
+                                         "models/qtdnn",
+                                         "cases/D2-sizes-read-from-data",
+                                         "models/mnist-cnn",
+                                         "models/sklearn-voting"};
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         char path[4096], file[256];
         snprintf(file, sizeof file, "%s/model.onnx", models[i]);
@@ -191,7 +200,9 @@ static void test_sizes(void **s) {
         tn_graph *g = tn_graph_create_in(heap);
         tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N")), y = x, before = x;
         for (uint32_t i = 0; i < size; i++) {
-            tn_value next = i % 7 == 3 ? tn_reduce_sum(g, tn_mul(g, y, before), TN_ALL_AXES, true) : i % 2 ? tn_sin(g, y) : tn_add(g, y, before);
+            tn_value next = i % 7 == 3 ? tn_reduce_sum(g, tn_mul(g, y, before), TN_ALL_AXES, true)
+                            : i % 2    ? tn_sin(g, y)
+                                       : tn_add(g, y, before);
             before = y;
             y = next;
         }
@@ -225,7 +236,8 @@ static void test_rounds(void **s) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_building), cmocka_unit_test(test_loading), cmocka_unit_test(test_limits),
-                                       cmocka_unit_test(test_sizes), cmocka_unit_test(test_rounds)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_building), cmocka_unit_test(test_loading),
+                                       cmocka_unit_test(test_limits), cmocka_unit_test(test_sizes),
+                                       cmocka_unit_test(test_rounds)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

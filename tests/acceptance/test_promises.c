@@ -86,7 +86,9 @@ static void test_operator_sets(void **s) {
     (void)s;
     static const struct {
         const char *model, *words[4];
-    } cases[] = {{"E6-operator-set-too-new", {"ai.onnx", "99", "versions 1 to"}}, {"X1-unknown-domain", {"made.up"}}, {"E3-unknown-operator-named", {"not supported"}}};
+    } cases[] = {{"E6-operator-set-too-new", {"ai.onnx", "99", "versions 1 to"}},
+                 {"X1-unknown-domain", {"made.up"}},
+                 {"E3-unknown-operator-named", {"not supported"}}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char file[256], path[4096];
         snprintf(file, sizeof file, "cases/%s/model.onnx", cases[i].model);
@@ -105,13 +107,17 @@ static void test_operator_sets(void **s) {
 
 /* --- the two-layer network ----------------------------------------------------------------------------------------------------------- */
 
-static tn_tensor *f32(int rank, const int64_t *dims, const float *values) { return tn_tensor_from_f32(rank, dims, values); }
+static tn_tensor *f32(int rank, const int64_t *dims, const float *values) {
+    return tn_tensor_from_f32(rank, dims, values);
+}
 
 static void test_two_layers(void **s) {
     (void)s;
     /* x W1 = [4, -5] for x = [1, -2, 3]; a = [4.5, -6]; relu(a) = [4.5, 0]; y = 4.5 w + 1 = 10 with w = 2 */
-    tn_tensor *w1 = f32(2, (const int64_t[]){3, 2}, (const float[]){1, 0, 0, 1, 1, -1}), *b1 = f32(1, (const int64_t[]){2}, (const float[]){0.5f, -1}),
-              *w2 = f32(2, (const int64_t[]){2, 1}, (const float[]){2, -3}), *b2 = f32(1, (const int64_t[]){1}, (const float[]){1});
+    tn_tensor *w1 = f32(2, (const int64_t[]){3, 2}, (const float[]){1, 0, 0, 1, 1, -1}),
+              *b1 = f32(1, (const int64_t[]){2}, (const float[]){0.5f, -1}),
+              *w2 = f32(2, (const int64_t[]){2, 1}, (const float[]){2, -3}),
+              *b2 = f32(1, (const int64_t[]){1}, (const float[]){1});
     tn_graph *g = tn_graph_create();
     tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", 3));
     tn_value a = tn_add(g, tn_matmul(g, x, tn_variable(g, "W1", w1)), tn_variable(g, "b1", b1));
@@ -124,21 +130,30 @@ static void test_two_layers(void **s) {
         tn_session *session = tn_session_create(model, TN_OPTIONS(tn_session_options, .backend = backends[b]));
         assert_non_null(session);
         tn_tensor *in = f32(2, (const int64_t[]){1, 3}, (const float[]){1, -2, 3}), *got_a = NULL, *got_y = NULL;
-        assert_int_equal(tn_session_run(session, 1, (const tn_binding[]){{"x", in, NULL}}, 2, (const tn_output[]){{"y", &got_y, NULL}, {"a", &got_a, NULL}}), TN_OK);
+        assert_int_equal(tn_session_run(session, 1, (const tn_binding[]){{"x", in, NULL}}, 2,
+                                        (const tn_output[]){{"y", &got_y, NULL}, {"a", &got_a, NULL}}),
+                         TN_OK);
         assert_int_equal(tn_tensor_get_f64(got_a, 0) == 4.5 && tn_tensor_get_f64(got_a, 1) == -6, true);
         assert_int_equal(tn_tensor_get_f64(got_y, 0) == 10, true);
         /* into a tensor of the caller's; one output alone; a wrong shape is refused and names it */
         float place[1] = {0};
-        tn_tensor *mine = tn_tensor_wrap(TN_F32, 2, (const int64_t[]){1, 1}, place), *wrong = f32(2, (const int64_t[]){1, 2}, (const float[]){7, 8});
-        assert_int_equal(tn_session_run(session, 1, (const tn_binding[]){{"x", in, NULL}}, 1, (const tn_output[]){{"y", &mine, NULL}}), TN_OK);
+        tn_tensor *mine = tn_tensor_wrap(TN_F32, 2, (const int64_t[]){1, 1}, place),
+                  *wrong = f32(2, (const int64_t[]){1, 2}, (const float[]){7, 8});
+        assert_int_equal(tn_session_run(session, 1, (const tn_binding[]){{"x", in, NULL}}, 1,
+                                        (const tn_output[]){{"y", &mine, NULL}}),
+                         TN_OK);
         assert_true(place[0] == 10);
-        assert_int_equal(tn_session_run(session, 1, (const tn_binding[]){{"x", in, NULL}}, 1, (const tn_output[]){{"y", &wrong, NULL}}), TN_ERR_INPUT);
+        assert_int_equal(tn_session_run(session, 1, (const tn_binding[]){{"x", in, NULL}}, 1,
+                                        (const tn_output[]){{"y", &wrong, NULL}}),
+                         TN_ERR_INPUT);
         assert_non_null(strstr(tn_error_message(), "'y'"));
         assert_true(tn_tensor_get_f64(wrong, 0) == 7);
         /* what is wrong with the feed is named */
         assert_int_equal(tn_session_run(session, 0, NULL, 1, (const tn_output[]){{"y", &got_y, NULL}}), TN_ERR_INPUT);
         assert_non_null(strstr(tn_error_message(), "x"));
-        assert_int_equal(tn_session_run(session, 1, (const tn_binding[]){{"x", wrong, NULL}}, 1, (const tn_output[]){{"a", &got_a, NULL}}), TN_ERR_INPUT);
+        assert_int_equal(tn_session_run(session, 1, (const tn_binding[]){{"x", wrong, NULL}}, 1,
+                                        (const tn_output[]){{"a", &got_a, NULL}}),
+                         TN_ERR_INPUT);
         assert_non_null(strstr(tn_error_message(), "'x'"));
 
         /* the graph is held: no change goes through, and the session still runs */
@@ -151,7 +166,9 @@ static void test_two_layers(void **s) {
         assert_int_equal(tn_graph_optimize(g, NULL), TN_ERR_USAGE);
         assert_non_null(strstr(tn_error_message(), "frozen"));
         assert_int_equal(tn_graph_check(g), TN_OK);
-        assert_int_equal(tn_session_run(session, 1, (const tn_binding[]){{"x", in, NULL}}, 1, (const tn_output[]){{"y", &mine, NULL}}), TN_OK);
+        assert_int_equal(tn_session_run(session, 1, (const tn_binding[]){{"x", in, NULL}}, 1,
+                                        (const tn_output[]){{"y", &mine, NULL}}),
+                         TN_OK);
         assert_true(place[0] == 10);
         /* a copy may change */
         tn_graph *copy = tn_graph_clone(g, NULL, NULL);
@@ -185,8 +202,10 @@ static void *work(void *ctx) {
         float x[5], y[5];
         for (int k = 0; k < 5; k++)
             x[k] = w->x + (float)k;
-        tn_tensor *in = tn_tensor_wrap(TN_F32, 1, (const int64_t[]){5}, x), *out = tn_tensor_wrap(TN_F32, 1, (const int64_t[]){5}, y);
-        w->status = tn_session_run(w->session, 1, (const tn_binding[]){{"x", in, NULL}}, 1, (const tn_output[]){{"y", &out, NULL}});
+        tn_tensor *in = tn_tensor_wrap(TN_F32, 1, (const int64_t[]){5}, x),
+                  *out = tn_tensor_wrap(TN_F32, 1, (const int64_t[]){5}, y);
+        w->status = tn_session_run(w->session, 1, (const tn_binding[]){{"x", in, NULL}}, 1,
+                                   (const tn_output[]){{"y", &out, NULL}});
         for (int k = 0; k < 5 && w->status == TN_OK; k++)
             w->status = y[k] == 3 * x[k] + 1 ? TN_OK : TN_ERR_FAILED;
         tn_tensor_destroy(in);
@@ -201,7 +220,8 @@ static void test_threads_share_a_session(void **s) {
     tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N"));
     tn_set_output(g, "y", tn_add(g, tn_mul(g, x, tn_scalar(g, TN_F32, 3)), tn_scalar(g, TN_F32, 1)));
     tn_model *model = tn_model_from_graph(g, NULL);
-    tn_session *sessions[2] = {tn_session_create(model, TN_OPTIONS(tn_session_options, .threads = 2)), tn_session_create(model, NULL)};
+    tn_session *sessions[2] = {tn_session_create(model, TN_OPTIONS(tn_session_options, .threads = 2)),
+                               tn_session_create(model, NULL)};
     tn_model_destroy(model);
     worker workers[4];
     pthread_t threads[4];
@@ -255,7 +275,8 @@ static void load_big(int64_t rows) {
         char text[64];
         bool ok = model && strcmp(tn_model_describe_input(model, 0, text, sizeof text), "f32[1, 1]") == 0;
         size_t after = status_kb("VmRSS:"), peak = status_kb("VmHWM:");
-        printf("%d MB: %zu kB before, %zu kB after, %zu kB at most%s\n", (int)rows, before, after, peak, ok ? "" : ", not loaded");
+        printf("%d MB: %zu kB before, %zu kB after, %zu kB at most%s\n", (int)rows, before, after, peak,
+               ok ? "" : ", not loaded");
         if (!ok)
             printf("%s\n", tn_error_message());
         fflush(stdout);
@@ -276,7 +297,9 @@ static void test_big_models(void **s) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_errors_by_thread), cmocka_unit_test(test_operator_sets), cmocka_unit_test(test_two_layers),
-                                       cmocka_unit_test(test_threads_share_a_session), cmocka_unit_test(test_big_models)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_errors_by_thread), cmocka_unit_test(test_operator_sets),
+                                       cmocka_unit_test(test_two_layers),
+                                       cmocka_unit_test(test_threads_share_a_session),
+                                       cmocka_unit_test(test_big_models)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

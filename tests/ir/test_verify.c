@@ -573,10 +573,8 @@ static void out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sound), cmocka_unit_test(output_twice),
-        cmocka_unit_test(each_rule),
-        cmocka_unit_test(sticky_and_null),
-        cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(sound),           cmocka_unit_test(output_twice),  cmocka_unit_test(each_rule),
+        cmocka_unit_test(sticky_and_null), cmocka_unit_test(out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

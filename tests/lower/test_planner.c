@@ -43,7 +43,8 @@ static void test_random(void **s) {
         uint32_t n = 1 + draw(60);
         for (uint32_t i = 0; i < n; i++) {
             int32_t first = (int32_t)draw(50);
-            b[i] = (tn_lifetime){.first = first, .last = first + (int32_t)draw(10), .bytes = draw(5) ? draw(100000) : 0};
+            b[i] =
+                (tn_lifetime){.first = first, .last = first + (int32_t)draw(10), .bytes = draw(5) ? draw(100000) : 0};
         }
         check(n, b, 1.25);
     }
@@ -57,6 +58,7 @@ static void test_overflow(void **s) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_chain), cmocka_unit_test(test_random), cmocka_unit_test(test_overflow)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_chain), cmocka_unit_test(test_random),
+                                       cmocka_unit_test(test_overflow)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

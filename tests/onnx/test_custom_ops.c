@@ -184,7 +184,9 @@ static void test_onnx_precedence(void **state) {
     tn_op_set_destroy(ops);
 
     ops = tn_op_set_create(NULL);
-    assert_int_equal(tn_op_set_add(ops, TN_OPTIONS(tn_custom_op, .domain = "ai.onnx", .name = "Relu", .eval = custom_affine_eval)), TN_OK);
+    assert_int_equal(
+        tn_op_set_add(ops, TN_OPTIONS(tn_custom_op, .domain = "ai.onnx", .name = "Relu", .eval = custom_affine_eval)),
+        TN_OK);
     g = message();
     put_node(&g, "Relu", "r", "x", "y");
     expect_onnx_error(ops, finish_model(g, 1, "N,2"), TN_ERR_USAGE, "ai.onnx.Relu");

@@ -124,7 +124,11 @@ static double sigmoid(double v) {
 /* One unit, batch of two with sequences of 2 and 1 steps, in reverse: the shorter one has its own last step first. */
 static void test_lstm_lengths(void **state) {
     (void)state;
-    one_op o = {.op = "LSTM", .opset = 14, .inputs = "a,b,c,,d", .outputs = "Y,H,C", .attrs = message(),
+    one_op o = {.op = "LSTM",
+                .opset = 14,
+                .inputs = "a,b,c,,d",
+                .outputs = "Y,H,C",
+                .attrs = message(),
                 .in = {{"T,2,1", 0}, {"1,4,1", 0}, {"1,4,1", 0}, {"2", TN_I32}}};
     attr_int(&o.attrs, "hidden_size", 1);
     attr_text(&o.attrs, "direction", "reverse");
@@ -157,7 +161,11 @@ static void test_lstm_lengths(void **state) {
 
 static void test_max_roi_pool(void **state) {
     (void)state;
-    one_op o = {.op = "MaxRoiPool", .opset = 14, .inputs = "a,b", .outputs = "y", .attrs = message(),
+    one_op o = {.op = "MaxRoiPool",
+                .opset = 14,
+                .inputs = "a,b",
+                .outputs = "y",
+                .attrs = message(),
                 .in = {{"1,1,4,H", 0}, {"R,5", 0}}};
     attr_ints(&o.attrs, "pooled_shape", 2, D(2, 2));
     tn_graph *g = expanded(&o);
@@ -176,7 +184,11 @@ static void test_max_roi_pool(void **state) {
 /* A query that may attend no key gives 0; the other one the only value it sees. */
 static void test_attention_masked(void **state) {
     (void)state;
-    one_op o = {.op = "Attention", .opset = 24, .inputs = "a,b,c,d", .outputs = "y", .attrs = message(),
+    one_op o = {.op = "Attention",
+                .opset = 24,
+                .inputs = "a,b,c,d",
+                .outputs = "y",
+                .attrs = message(),
                 .in = {{"1,1,2,2", 0}, {"1,1,K,2", 0}, {"1,1,K,1", 0}, {"2,K", TN_BOOL}}};
     tn_graph *g = expanded(&o);
     tn_tensor *mask = tn_tensor_create(TN_BOOL, 2, D(2, 3)), *out;
@@ -216,7 +228,8 @@ static void test_dft(void **state) {
         }
         tn_tensor *in = floats(3, D(1, n, 2), x), *out;
         for (int inverse = 0; inverse < 2; inverse++) {
-            one_op o = {.op = "DFT", .opset = 17, .inputs = "a", .outputs = "y", .attrs = message(), .in = {{shape, 0}}};
+            one_op o = {
+                .op = "DFT", .opset = 17, .inputs = "a", .outputs = "y", .attrs = message(), .in = {{shape, 0}}};
             attr_int(&o.attrs, "inverse", inverse);
             tn_graph *g = expanded(&o);
             run(g, 1, &in, 1, &out);
@@ -238,7 +251,8 @@ static void test_multinomial(void **state) {
     (void)state;
     int64_t first[3] = {0};
     for (int trial = 0; trial < 2; trial++) {
-        one_op o = {.op = "Multinomial", .opset = 14, .inputs = "a", .outputs = "y", .attrs = message(), .in = {{"1,C", 0}}};
+        one_op o = {
+            .op = "Multinomial", .opset = 14, .inputs = "a", .outputs = "y", .attrs = message(), .in = {{"1,C", 0}}};
         attr_int(&o.attrs, "sample_size", 4000);
         tn_graph *g = expanded(&o);
         tn_tensor *in = floats(2, D(1, 3), F(0, 0.6931472f, 1.6094379f)), *out; /* 1 : 2 : 5 */
@@ -264,7 +278,8 @@ static void test_multinomial(void **state) {
 
 static void test_normal(void **state) {
     (void)state;
-    one_op o = {.op = "RandomNormalLike", .opset = 14, .inputs = "a", .outputs = "y", .attrs = message(), .in = {{"N", 0}}};
+    one_op o = {
+        .op = "RandomNormalLike", .opset = 14, .inputs = "a", .outputs = "y", .attrs = message(), .in = {{"N", 0}}};
     tn_graph *g = expanded(&o);
     tn_tensor *in = tn_tensor_create(TN_F32, 1, D(5000)), *out;
     memset(tn_tensor_data(in), 0, 5000 * sizeof(float));
@@ -284,7 +299,11 @@ static void test_normal(void **state) {
 /* K comes with the data. */
 static void test_top_k_later(void **state) {
     (void)state;
-    one_op o = {.op = "TopK", .opset = 11, .inputs = "a,b", .outputs = "v,i", .attrs = message(),
+    one_op o = {.op = "TopK",
+                .opset = 11,
+                .inputs = "a,b",
+                .outputs = "v,i",
+                .attrs = message(),
                 .in = {{"N", 0}, {"1", TN_I64}}};
     tn_graph *g = expanded(&o);
     tn_tensor *in[2] = {floats(1, D(5), F(2, 5, 1, 5, 3)), tn_tensor_from_i64(1, D(3))}, *out[2];
@@ -300,8 +319,13 @@ static void test_top_k_later(void **state) {
 static void test_nms(void **state) {
     (void)state;
     for (int limit = 0; limit < 2; limit++) {
-        one_op o = {.op = "NonMaxSuppression", .opset = 11, .inputs = limit ? "a,b,c" : "a,b", .outputs = "y",
-                    .attrs = message(), .in = {{"1,N,4", 0}, {"1,1,N", 0}}, .constant = {[2] = {1, {2}}}};
+        one_op o = {.op = "NonMaxSuppression",
+                    .opset = 11,
+                    .inputs = limit ? "a,b,c" : "a,b",
+                    .outputs = "y",
+                    .attrs = message(),
+                    .in = {{"1,N,4", 0}, {"1,1,N", 0}},
+                    .constant = {[2] = {1, {2}}}};
         tn_graph *g = expanded(&o);
         tn_tensor *in[2] = {floats(3, D(1, 3, 4), F(0, 0, 1, 1, 1, 1, 0, 0, 5, 5, 6, 6)),
                             floats(3, D(1, 1, 3), F(0.5f, 0.7f, NAN))},
@@ -353,12 +377,15 @@ static void test_refused(void **state) {
         {"Multinomial", 14, "a", "dtype=1", {"B,C"}, "dtype"},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-        one_op o = {.op = list[i].op, .opset = list[i].opset, .inputs = list[i].inputs, .outputs = "y", .attrs = message()};
+        one_op o = {
+            .op = list[i].op, .opset = list[i].opset, .inputs = list[i].inputs, .outputs = "y", .attrs = message()};
         bool integers = strcmp(list[i].op, "NegativeLogLikelihoodLoss") == 0 || strcmp(list[i].op, "CumSum") == 0 ||
                         strcmp(list[i].op, "ScatterElements") == 0 || strcmp(list[i].op, "MaxUnpool") == 0;
         for (int k = 0; k < 6; k++) {
             o.in[k].shape = list[i].shape[k];
-            o.in[k].dtype = k == 1 && integers ? TN_I64 : strcmp(list[i].op, "RoiAlign") == 0 && k == 2 ? TN_I64 : TN_F32;
+            o.in[k].dtype = k == 1 && integers                              ? TN_I64
+                            : strcmp(list[i].op, "RoiAlign") == 0 && k == 2 ? TN_I64
+                                                                            : TN_F32;
         }
         const char *attr = list[i].attr, *value = attr ? strchr(attr, '=') : NULL;
         if (value) {
@@ -386,10 +413,10 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lstm_lengths), cmocka_unit_test(test_max_roi_pool),
+        cmocka_unit_test(test_lstm_lengths),     cmocka_unit_test(test_max_roi_pool),
         cmocka_unit_test(test_attention_masked), cmocka_unit_test(test_dft),
-        cmocka_unit_test(test_multinomial),  cmocka_unit_test(test_normal),
-        cmocka_unit_test(test_top_k_later),  cmocka_unit_test(test_nms),
+        cmocka_unit_test(test_multinomial),      cmocka_unit_test(test_normal),
+        cmocka_unit_test(test_top_k_later),      cmocka_unit_test(test_nms),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,7 +87,9 @@ static void test_quantize(void **unused) {
                                     whole_numbers(to, rank, dims, low, high)},
                           *out = NULL;
                 for (int64_t i = 0; i < 21; i++) /* many ties, some far outside */
-                    ((float *)in[0]->data)[i] = i == 20 ? INFINITY : i == 19 ? -1e30f : (float)between(4 * low - 9, 4 * high) / 8;
+                    ((float *)in[0]->data)[i] = i == 20   ? INFINITY
+                                                : i == 19 ? -1e30f
+                                                          : (float)between(4 * low - 9, 4 * high) / 8;
                 check(run_one_node("QuantizeLinear", 25, grain_attrs((grain)g), forms[f], 3, in, "y", &out));
                 assert_int_equal(out->dtype, to);
                 for (int64_t i = 0; i < 21; i++) {
@@ -117,7 +119,8 @@ static void test_dequantize(void **unused) {
                 assert_int_equal(out->dtype, TN_F16);
                 for (int64_t i = 0; i < 21; i++) {
                     int64_t s = scale_of((grain)g, i);
-                    float d = (float)(tn_load_i64(from, in[0]->data, i) - (in[2] ? tn_load_i64(from, in[2]->data, s) : 0));
+                    float d =
+                        (float)(tn_load_i64(from, in[0]->data, i) - (in[2] ? tn_load_i64(from, in[2]->data, s) : 0));
                     float wanted = tn_f16_to_f32(tn_f32_to_f16(d * (float)tn_load_f64(TN_F16, in[1]->data, s)));
                     assert_true((float)tn_tensor_get_f64(out, i) == wanted);
                 }
@@ -201,7 +204,8 @@ static void test_matmul(void **unused) {
         tn_tensor *za = points ? whole_numbers(p, lines ? 3 : 0, DIMS(2, 4, 1), -300, 300) : NULL,
                   *zb = points ? whole_numbers(q, lines ? 1 : 0, DIMS(3), -300, 300) : NULL;
         tn_tensor *sa = scales(TN_F32, lines ? 3 : 0, DIMS(2, 4, 1)), *sb = scales(TN_F32, lines ? 1 : 0, DIMS(3)),
-                  *sy = tn_tensor_from_f32(0, NULL, (const float[]){100}), *zy = whole_numbers(p, 0, NULL, -300, 300), *out;
+                  *sy = tn_tensor_from_f32(0, NULL, (const float[]){100}), *zy = whole_numbers(p, 0, NULL, -300, 300),
+                  *out;
         tn_tensor *plain[4] = {a, b, za, zb}, *full[8] = {a, sa, za, b, sb, zb, sy, zy};
         check(run_one_node(quant ? "QLinearMatMul" : "MatMulInteger", 21, message(), forms[trial % 3], quant ? 8 : 4,
                            quant ? full : plain, "y", &out));
@@ -229,7 +233,8 @@ static void test_matmul(void **unused) {
 static void test_accumulator(void **unused) {
     (void)unused;
     const int64_t depth = 40000;
-    tn_tensor *in[2] = {whole_numbers(TN_U8, 2, DIMS(1, depth), 255, 255), whole_numbers(TN_U8, 2, DIMS(depth, 1), 255, 255)},
+    tn_tensor *in[2] = {whole_numbers(TN_U8, 2, DIMS(1, depth), 255, 255),
+                        whole_numbers(TN_U8, 2, DIMS(depth, 1), 255, 255)},
               *out;
     check(run_one_node("MatMulInteger", 10, message(), NODE_KNOWN, 2, in, "y", &out));
     assert_int_equal(tn_tensor_get_i64(out, 0), (int32_t)(uint32_t)(depth * 255 * 255));
@@ -246,10 +251,12 @@ static void test_convolution(void **unused) {
         attr_ints(&attrs, "pads", 2, DIMS(1, 1));
         attr_ints(&attrs, "strides", 1, DIMS(2));
         attr_int(&attrs, "group", 2);
-        tn_tensor *x = whole_numbers(TN_U8, 3, DIMS(1, 4, 5), 0, 255), *w = whole_numbers(TN_I8, 3, DIMS(6, 2, 3), -128, 127);
+        tn_tensor *x = whole_numbers(TN_U8, 3, DIMS(1, 4, 5), 0, 255),
+                  *w = whole_numbers(TN_I8, 3, DIMS(6, 2, 3), -128, 127);
         tn_tensor *zx = whole_numbers(TN_U8, 0, NULL, 0, 255), *zw = whole_numbers(TN_I8, channels, DIMS(6), -128, 127);
         tn_tensor *sx = scales(TN_F32, 0, NULL), *sw = scales(TN_F32, channels, DIMS(6)), *out;
-        tn_tensor *sy = tn_tensor_from_f32(0, NULL, (const float[]){900}), *zy = whole_numbers(TN_I8, 0, NULL, -128, 127);
+        tn_tensor *sy = tn_tensor_from_f32(0, NULL, (const float[]){900}),
+                  *zy = whole_numbers(TN_I8, 0, NULL, -128, 127);
         tn_tensor *bias = whole_numbers(TN_I32, 1, DIMS(6), -5000, 5000);
         tn_tensor *plain[4] = {x, w, zx, zw}, *full[9] = {x, sx, zx, w, sw, zw, sy, zy, bias};
         check(run_one_node(quant ? "QLinearConv" : "ConvInteger", 10, attrs, forms[trial % 3], quant ? 9 : 4,
@@ -303,7 +310,8 @@ static void moves_alike(const char *op, int opset, const char *ints, uint32_t n_
                     attr_int(&attrs, ints, values[0]);
                 else if (ints)
                     attr_ints(&attrs, ints, n_ints, values);
-                check(run_one_node(op, opset, attrs, f ? NODE_CONSTANT : NODE_KNOWN, tensors + n, k ? b : a, "y", k ? &y : &x));
+                check(run_one_node(op, opset, attrs, f ? NODE_CONSTANT : NODE_KNOWN, tensors + n, k ? b : a, "y",
+                                   k ? &y : &x));
             }
             assert_int_equal(x->dtype, packed);
             assert_int_equal(x->count, y->count);
@@ -322,9 +330,9 @@ static void test_packed(void **unused) {
     (void)unused;
     const int64_t *dims = DIMS(3, 1, 5), one = 1;
 #define ONE(op, opset, ints, n, values) moves_alike(op, opset, ints, n, values, 3, dims, 1, 0, NULL)
-#define MORE(op, opset, ...)                                          \
-    moves_alike(op, opset, NULL, 0, NULL, 3, dims, 1, (uint32_t)(sizeof((tn_tensor *[]){__VA_ARGS__}) / sizeof(tn_tensor *)), \
-                (tn_tensor *[]){__VA_ARGS__})
+#define MORE(op, opset, ...)                          \
+    moves_alike(op, opset, NULL, 0, NULL, 3, dims, 1, \
+                (uint32_t)(sizeof((tn_tensor *[]){__VA_ARGS__}) / sizeof(tn_tensor *)), (tn_tensor *[]){__VA_ARGS__})
     ONE("Identity", 21, NULL, 0, NULL);
     ONE("Transpose", 21, "perm", 3, DIMS(2, 0, 1));
     ONE("Flatten", 21, "axis", UINT32_MAX, &one);
@@ -335,8 +343,8 @@ static void test_packed(void **unused) {
     MORE("Tile", 13, tn_tensor_from_i64(3, DIMS(2, 1, 3)));
     MORE("Gather", 13, tn_tensor_from_i64(3, DIMS(2, -1, 0)));
     MORE("Pad", 21, tn_tensor_from_i64(6, DIMS(1, 0, 2, 0, 1, 1)));
-    MORE("Slice", 13, tn_tensor_from_i64(2, DIMS(2, 1)), tn_tensor_from_i64(2, DIMS(-9, 4)), tn_tensor_from_i64(2, DIMS(0, 2)),
-         tn_tensor_from_i64(2, DIMS(-1, 2)));
+    MORE("Slice", 13, tn_tensor_from_i64(2, DIMS(2, 1)), tn_tensor_from_i64(2, DIMS(-9, 4)),
+         tn_tensor_from_i64(2, DIMS(0, 2)), tn_tensor_from_i64(2, DIMS(-1, 2)));
     moves_alike("Concat", 13, "axis", UINT32_MAX, &one, 3, dims, 3, 0, NULL);
 }
 
@@ -354,18 +362,20 @@ static void test_refused(void **unused) {
     (void)unused;
     tn_text attrs = message();
     attr_int(&attrs, "block_size", 3);
-    refused("DequantizeLinear", 20, attrs, 2, (tn_tensor *[]){whole_numbers(TN_I8, 1, DIMS(6), 0, 9), scales(TN_F32, 1, DIMS(2))},
-            "block_size");
+    refused("DequantizeLinear", 20, attrs, 2,
+            (tn_tensor *[]){whole_numbers(TN_I8, 1, DIMS(6), 0, 9), scales(TN_F32, 1, DIMS(2))}, "block_size");
     attrs = message();
     attr_int(&attrs, "block_size", 3);
-    refused("DequantizeLinear", 21, attrs, 2, (tn_tensor *[]){whole_numbers(TN_I8, 1, DIMS(6), 0, 9), scales(TN_F32, 1, DIMS(3))},
-            "size on axis 0");
+    refused("DequantizeLinear", 21, attrs, 2,
+            (tn_tensor *[]){whole_numbers(TN_I8, 1, DIMS(6), 0, 9), scales(TN_F32, 1, DIMS(3))}, "size on axis 0");
     refused("DequantizeLinear", 13, message(), 2,
-            (tn_tensor *[]){whole_numbers(TN_I8, 2, DIMS(2, 6), 0, 9), scales(TN_F32, 1, DIMS(2))}, "one entry for each");
+            (tn_tensor *[]){whole_numbers(TN_I8, 2, DIMS(2, 6), 0, 9), scales(TN_F32, 1, DIMS(2))},
+            "one entry for each");
     refused("DequantizeLinear", 10, message(), 2,
             (tn_tensor *[]){whole_numbers(TN_I8, 1, DIMS(2), 0, 9), scales(TN_F32, 1, DIMS(2))}, "one number");
     refused("DequantizeLinear", 13, message(), 3,
-            (tn_tensor *[]){whole_numbers(TN_I8, 1, DIMS(2), 0, 9), scales(TN_F32, 0, NULL), whole_numbers(TN_U8, 0, NULL, 0, 9)},
+            (tn_tensor *[]){whole_numbers(TN_I8, 1, DIMS(2), 0, 9), scales(TN_F32, 0, NULL),
+                            whole_numbers(TN_U8, 0, NULL, 0, 9)},
             "zero point");
     refused("QuantizeLinear", 10, message(), 3,
             (tn_tensor *[]){scales(TN_F32, 1, DIMS(2)), scales(TN_F32, 0, NULL), whole_numbers(TN_I32, 0, NULL, 0, 0)},
@@ -376,9 +386,11 @@ static void test_refused(void **unused) {
             (tn_tensor *[]){scales(TN_F32, 1, DIMS(2)), scales(TN_F32, 0, NULL), whole_numbers(TN_U8, 0, NULL, 0, 0)},
             "output_dtype");
     refused("MatMulInteger", 10, message(), 2,
-            (tn_tensor *[]){whole_numbers(TN_I8, 2, DIMS(2, 3), 0, 9), whole_numbers(TN_I8, 2, DIMS(2, 3), 0, 9)}, "inner sizes");
+            (tn_tensor *[]){whole_numbers(TN_I8, 2, DIMS(2, 3), 0, 9), whole_numbers(TN_I8, 2, DIMS(2, 3), 0, 9)},
+            "inner sizes");
     refused("MatMulInteger", 10, message(), 2,
-            (tn_tensor *[]){whole_numbers(TN_I16, 2, DIMS(2, 3), 0, 9), whole_numbers(TN_I8, 2, DIMS(3, 2), 0, 9)}, "i16");
+            (tn_tensor *[]){whole_numbers(TN_I16, 2, DIMS(2, 3), 0, 9), whole_numbers(TN_I8, 2, DIMS(3, 2), 0, 9)},
+            "i16");
 }
 
 int main(void) {

@@ -62,7 +62,8 @@ static void test_split(void **state) {
         attr_text(&attrs, "delimiter", cases[i].delimiter);
         if (cases[i].most >= 0)
             attr_int(&attrs, "maxsplit", cases[i].most);
-        runs("StringSplit", 20, attrs, i & 1 ? NODE_FREE : NODE_KNOWN, string_tensor(1, DIMS(1), &cases[i].text), "y,z", out);
+        runs("StringSplit", 20, attrs, i & 1 ? NODE_FREE : NODE_KNOWN, string_tensor(1, DIMS(1), &cases[i].text), "y,z",
+             out);
         assert_int_equal(out[0]->dims[1], cases[i].count);
         assert_int_equal(tn_tensor_get_i64(out[1], 0), cases[i].count);
         for (int k = 0; k < cases[i].count; k++)
@@ -75,7 +76,8 @@ static void test_split(void **state) {
 static void test_concat(void **state) {
     (void)state;
     for (int form = 0; form < 3; form++) {
-        tn_tensor *in[2] = {string_tensor(2, DIMS(2, 1), TEXTS("a", "")), string_tensor(1, DIMS(2), TEXTS("x", "yz"))}, *out;
+        tn_tensor *in[2] = {string_tensor(2, DIMS(2, 1), TEXTS("a", "")), string_tensor(1, DIMS(2), TEXTS("x", "yz"))},
+                  *out;
         check(run_one_node("StringConcat", 20, message(), (node_form)form, 2, in, "y", &out));
         is_text(out, 0, "ax");
         is_text(out, 1, "ayz");
@@ -93,8 +95,10 @@ static void test_normalize(void **state) {
     tn_tensor *out;
     attr_text(&attrs, "case_change_action", "UPPER");
     attr_texts(&attrs, "stopwords", 2, TEXTS("MONDAY", "\xc3\xa9t\xc3\xa9")); /* été */
-    runs("StringNormalizer", 10, attrs, NODE_FREE,
-         string_tensor(2, DIMS(1, 4), TEXTS("Monday", "stra\xc3\x9f\x65 \xce\xa3\xcf\x82\xff", "\xc3\x89T\xc3\x89", "")), "y", &out);
+    runs(
+        "StringNormalizer", 10, attrs, NODE_FREE,
+        string_tensor(2, DIMS(1, 4), TEXTS("Monday", "stra\xc3\x9f\x65 \xce\xa3\xcf\x82\xff", "\xc3\x89T\xc3\x89", "")),
+        "y", &out);
     assert_int_equal(out->dims[1], 2);
     is_text(out, 0, "STRA\xc3\x9f\x45 \xce\xa3\xce\xa3\xff"); /* one letter for one; bytes that are no UTF-8 stay */
     is_text(out, 1, "");
@@ -185,12 +189,29 @@ static void test_bad_patterns(void **state) {
         const char *pattern;
         tn_status status;
     } cases[] = {
-        {"(", TN_ERR_MODEL},         {")", TN_ERR_MODEL},          {"a)", TN_ERR_MODEL},          {"[a", TN_ERR_MODEL},
-        {"[b-a]", TN_ERR_MODEL},     {"*", TN_ERR_MODEL},          {"a**", TN_ERR_MODEL},         {"a{1001}", TN_ERR_MODEL},
-        {"a{3,2}", TN_ERR_MODEL},    {"\\", TN_ERR_MODEL},         {"\\1", TN_ERR_MODEL},         {"(?=a)", TN_ERR_MODEL},
-        {"(?<=a)", TN_ERR_MODEL},    {"\\Z", TN_ERR_MODEL},        {"(?i", TN_ERR_MODEL},         {"(?P<a", TN_ERR_MODEL},
-        {"\\x{110000}", TN_ERR_MODEL}, {"[[:foo:]]", TN_ERR_MODEL}, {"\xff", TN_ERR_MODEL},       {"\\p{Greek}", TN_ERR_UNSUPPORTED},
-        {"\\C", TN_ERR_UNSUPPORTED}, {"((a{100}){100}){100}", TN_ERR_MODEL}, {"(((){1000}){1000}){1000}", TN_ERR_MODEL},
+        {"(", TN_ERR_MODEL},
+        {")", TN_ERR_MODEL},
+        {"a)", TN_ERR_MODEL},
+        {"[a", TN_ERR_MODEL},
+        {"[b-a]", TN_ERR_MODEL},
+        {"*", TN_ERR_MODEL},
+        {"a**", TN_ERR_MODEL},
+        {"a{1001}", TN_ERR_MODEL},
+        {"a{3,2}", TN_ERR_MODEL},
+        {"\\", TN_ERR_MODEL},
+        {"\\1", TN_ERR_MODEL},
+        {"(?=a)", TN_ERR_MODEL},
+        {"(?<=a)", TN_ERR_MODEL},
+        {"\\Z", TN_ERR_MODEL},
+        {"(?i", TN_ERR_MODEL},
+        {"(?P<a", TN_ERR_MODEL},
+        {"\\x{110000}", TN_ERR_MODEL},
+        {"[[:foo:]]", TN_ERR_MODEL},
+        {"\xff", TN_ERR_MODEL},
+        {"\\p{Greek}", TN_ERR_UNSUPPORTED},
+        {"\\C", TN_ERR_UNSUPPORTED},
+        {"((a{100}){100}){100}", TN_ERR_MODEL},
+        {"(((){1000}){1000}){1000}", TN_ERR_MODEL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tn_regex *r = tn_regex_compile(NULL, cases[i].pattern, strlen(cases[i].pattern));
@@ -236,7 +257,8 @@ static void put_weights(tn_text *attrs, uint32_t count, const float *values) {
     for (uint32_t i = 0; i < count; i++) {
         uint32_t bits;
         memcpy(&bits, &values[i], 4);
-        const char bytes[5] = {(char)(7 << 3 | 5), (char)bits, (char)(bits >> 8), (char)(bits >> 16), (char)(bits >> 24)};
+        const char bytes[5] = {(char)(7 << 3 | 5), (char)bits, (char)(bits >> 8), (char)(bits >> 16),
+                               (char)(bits >> 24)};
         tn_text_bytes(&a, bytes, 5);
     }
     tn_wire_put_varint(&a, 20, 6);
@@ -288,9 +310,17 @@ static void test_numbers_to_text(void **state) {
         double value;
         const char *text;
     } cases[] = {
-        {TN_F32, 314.15926, "314.15927"}, {TN_F64, 314.15926, "314.15926"}, {TN_F32, 0.1, "0.1"}, {TN_F32, 3, "3"},
-        {TN_F32, -INFINITY, "-INF"},      {TN_F64, INFINITY, "INF"},        {TN_F16, NAN, "NaN"}, {TN_I8, -128, "-128"},
-        {TN_BOOL, 1, "1"},                {TN_U4, 15, "15"},                {TN_F8E5M2, 0.5, "0.5"},
+        {TN_F32, 314.15926, "314.15927"},
+        {TN_F64, 314.15926, "314.15926"},
+        {TN_F32, 0.1, "0.1"},
+        {TN_F32, 3, "3"},
+        {TN_F32, -INFINITY, "-INF"},
+        {TN_F64, INFINITY, "INF"},
+        {TN_F16, NAN, "NaN"},
+        {TN_I8, -128, "-128"},
+        {TN_BOOL, 1, "1"},
+        {TN_U4, 15, "15"},
+        {TN_F8E5M2, 0.5, "0.5"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tn_tensor *in = tn_tensor_create(cases[i].dtype, 0, NULL), *out;
@@ -311,14 +341,28 @@ static void test_text_to_numbers(void **state) {
         tn_dtype to;
         double value;
     } cases[] = {
-        {"100.5", TN_F32, 100.5},  {"1e-5", TN_F64, 1e-5}, {"1E8", TN_F32, 1e8},   {"+INF", TN_F32, INFINITY}, {"inf", TN_F64, INFINITY},
-        {"-Inf", TN_F16, -INFINITY}, {"nAn", TN_F32, NAN},   {" 5 ", TN_F32, 5},     {"100.5", TN_I32, 100},     {"-7", TN_I64, -7},
-        {"300", TN_I8, 44},        {"+3", TN_U8, 3},       {"1e3", TN_I32, 1000},  {"-3", TN_I4, -3},          {"2", TN_BOOL, 1},
-        {"0", TN_BOOL, 0},         {"9007199254740993", TN_I64, 9007199254740993.0},
+        {"100.5", TN_F32, 100.5},
+        {"1e-5", TN_F64, 1e-5},
+        {"1E8", TN_F32, 1e8},
+        {"+INF", TN_F32, INFINITY},
+        {"inf", TN_F64, INFINITY},
+        {"-Inf", TN_F16, -INFINITY},
+        {"nAn", TN_F32, NAN},
+        {" 5 ", TN_F32, 5},
+        {"100.5", TN_I32, 100},
+        {"-7", TN_I64, -7},
+        {"300", TN_I8, 44},
+        {"+3", TN_U8, 3},
+        {"1e3", TN_I32, 1000},
+        {"-3", TN_I4, -3},
+        {"2", TN_BOOL, 1},
+        {"0", TN_BOOL, 0},
+        {"9007199254740993", TN_I64, 9007199254740993.0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tn_tensor *out;
-        runs("Cast", 25, cast_to(cases[i].to), i & 1 ? NODE_FREE : NODE_KNOWN, string_tensor(1, DIMS(1), &cases[i].text), "y", &out);
+        runs("Cast", 25, cast_to(cases[i].to), i & 1 ? NODE_FREE : NODE_KNOWN,
+             string_tensor(1, DIMS(1), &cases[i].text), "y", &out);
         double value = tn_tensor_get_f64(out, 0);
         if (isnan(cases[i].value) ? !isnan(value) : value != cases[i].value)
             fail_msg("'%s' is read wrongly", cases[i].text);
@@ -361,10 +405,12 @@ static void test_dropout(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_split),           cmocka_unit_test(test_concat),      cmocka_unit_test(test_normalize),
-        cmocka_unit_test(test_patterns),        cmocka_unit_test(test_bad_patterns), cmocka_unit_test(test_pattern_time),
-        cmocka_unit_test(test_full_match),      cmocka_unit_test(test_ngrams),      cmocka_unit_test(test_numbers_to_text),
-        cmocka_unit_test(test_text_to_numbers), cmocka_unit_test(test_dropout),
+        cmocka_unit_test(test_split),           cmocka_unit_test(test_concat),
+        cmocka_unit_test(test_normalize),       cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_bad_patterns),    cmocka_unit_test(test_pattern_time),
+        cmocka_unit_test(test_full_match),      cmocka_unit_test(test_ngrams),
+        cmocka_unit_test(test_numbers_to_text), cmocka_unit_test(test_text_to_numbers),
+        cmocka_unit_test(test_dropout),
     };
     return cmocka_run_group_tests_name("onnx/string", tests, NULL, NULL);
 }

@@ -25,7 +25,10 @@ static tn_value x_of(tn_graph *g) {
     return tn_input(g, "x", TN_F32, TN_SHAPE("N", 2));
 }
 
-#define AFFINE(A, B) 2, (const tn_attribute[]){TN_SET_FLOAT("a", A), TN_SET_INT("b", B)}
+#define AFFINE(A, B)                             \
+    2, (const tn_attribute[]) {                  \
+        TN_SET_FLOAT("a", A), TN_SET_INT("b", B) \
+    }
 
 /* --- graphs built here ------------------------------------------------------------------------------------------------------------ */
 
@@ -131,7 +134,8 @@ static void test_text(void **state) {
 
 static void test_bad_rows(void **state) {
     (void)state;
-    static const tn_attribute_spec twice[] = {{.name = "a", .kind = TN_ATTRIBUTE_INT}, {.name = "a", .kind = TN_ATTRIBUTE_INT}, {0}};
+    static const tn_attribute_spec twice[] = {
+        {.name = "a", .kind = TN_ATTRIBUTE_INT}, {.name = "a", .kind = TN_ATTRIBUTE_INT}, {0}};
     static const tn_attribute_spec kind[] = {{.name = "a"}, {0}};
     static const tn_attribute_spec ours[] = {{.name = "__a", .kind = TN_ATTRIBUTE_INT}, {0}};
     const struct {
@@ -171,10 +175,12 @@ static void test_bad_rows(void **state) {
     }
     assert_int_equal(tn_op_set_count(ops), count);
     assert_int_equal(tn_op_set_add(ops, TN_OPTIONS(tn_custom_op, .domain = "com.example", .name = "Affine", .since = 7,
-                                                   .eval = custom_affine_eval)), TN_OK);
+                                                   .eval = custom_affine_eval)),
+                     TN_OK);
     tn_graph *g = tn_graph_create_using(NULL, ops);
-    custom_expect_error(tn_op_set_add(ops, TN_OPTIONS(tn_custom_op, .domain = "d", .name = "Late", .eval = custom_affine_eval)), TN_ERR_USAGE,
-                 "in use");
+    custom_expect_error(
+        tn_op_set_add(ops, TN_OPTIONS(tn_custom_op, .domain = "d", .name = "Late", .eval = custom_affine_eval)),
+        TN_ERR_USAGE, "in use");
     tn_graph_destroy(g);
     tn_op_set_destroy(ops);
     tn_op_set_destroy(NULL);
@@ -224,15 +230,17 @@ static void test_wrong_eval(void **state) {
         const char *how;
         tn_status status;
         const char *says;
-    } bad[] = {{"dtype", TN_ERR_USAGE, "than infer said"},       {"shape", TN_ERR_USAGE, "than infer said"},
-               {"rank", TN_ERR_USAGE, "than infer said"},        {"mute", TN_ERR_INPUT, "does not say why"},
+    } bad[] = {{"dtype", TN_ERR_USAGE, "than infer said"},          {"shape", TN_ERR_USAGE, "than infer said"},
+               {"rank", TN_ERR_USAGE, "than infer said"},           {"mute", TN_ERR_INPUT, "does not say why"},
                {"swallowed", TN_ERR_INPUT, "something went wrong"}, {"index", TN_ERR_USAGE, "output 7"},
                {"nothing", TN_ERR_USAGE, "makes no output 0"}};
     tn_op_set *ops = custom_set(NULL);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         tn_graph *g = tn_graph_create_using(NULL, ops);
         tn_value x = x_of(g);
-        tn_set_output(g, "y", tn_custom(g, "com.example.Wrong", 1, &x, 1, (const tn_attribute[]){TN_SET_STRING("how", bad[i].how)}));
+        tn_set_output(
+            g, "y",
+            tn_custom(g, "com.example.Wrong", 1, &x, 1, (const tn_attribute[]){TN_SET_STRING("how", bad[i].how)}));
         tn_model *model = tn_model_from_graph(g, NULL);
         if (!model)
             fail_msg("%s", tn_error_message());
@@ -292,7 +300,8 @@ static void test_memory(void **state) {
         if (n == 0)
             total = tn_heap_allocations(heap);
         if (status != (n == 0 ? TN_OK : TN_ERR_MEMORY))
-            fail_msg("allocation %llu of %llu: %s", (unsigned long long)n, (unsigned long long)total, tn_error_message());
+            fail_msg("allocation %llu of %llu: %s", (unsigned long long)n, (unsigned long long)total,
+                     tn_error_message());
         assert_int_equal(tn_heap_in_use(heap), 0);
         tn_heap_destroy(heap);
     }

@@ -19,10 +19,10 @@ static const op_family_test families[] = {
 /* These have programs of their own: test_move, test_reduce, test_contract on this harness, onnx/test_string; control flow, effects and
    definitions are not of the tensor kind. */
 static const tn_op_family *const elsewhere[] = {
-    &tn_family_move,      &tn_family_index,         &tn_family_scatter,    &tn_family_dynamic, &tn_family_scan,
-    &tn_family_sort,      &tn_family_select_data,   &tn_family_window_arg, &tn_family_random,  &tn_family_reduce,
-    &tn_family_window,    &tn_family_contract,      &tn_family_sequence,   &tn_family_control, &tn_family_debug,
-    &tn_family_composite, &tn_family_composite_norm, &tn_family_random_mt, &tn_family_string_cast};
+    &tn_family_move,      &tn_family_index,          &tn_family_scatter,    &tn_family_dynamic,    &tn_family_scan,
+    &tn_family_sort,      &tn_family_select_data,    &tn_family_window_arg, &tn_family_random,     &tn_family_reduce,
+    &tn_family_window,    &tn_family_contract,       &tn_family_sequence,   &tn_family_control,    &tn_family_debug,
+    &tn_family_composite, &tn_family_composite_norm, &tn_family_random_mt,  &tn_family_string_cast};
 
 static void test_family(void **state) {
     const op_family_test *test = *state;

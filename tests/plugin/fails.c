@@ -6,7 +6,8 @@ static tn_status eval(tn_custom_call *c) {
 }
 
 TN_PLUGIN(set) {
-    tn_status status = tn_op_set_add(set, TN_OPTIONS(tn_custom_op, .domain = "com.example", .name = "First", .eval = eval));
+    tn_status status =
+        tn_op_set_add(set, TN_OPTIONS(tn_custom_op, .domain = "com.example", .name = "First", .eval = eval));
     if (status != TN_OK)
         return status;
     return tn_op_set_add(set, TN_OPTIONS(tn_custom_op, .domain = "com.example", .name = "no name", .eval = eval));

@@ -59,9 +59,10 @@ static tn_status split_eval(tn_custom_call *c) {
 TN_PLUGIN(set) {
     static const tn_attribute_spec attributes[] = {
         {.name = "a", .kind = TN_ATTRIBUTE_FLOAT, .float_default = 1}, {.name = "b", .kind = TN_ATTRIBUTE_FLOAT}, {0}};
-    tn_status status = tn_op_set_add(set, TN_OPTIONS(tn_custom_op, .domain = "com.example", .name = "Affine", .min_inputs = 1,
-                                                     .max_inputs = 1, .attributes = attributes, .inputs = "x",
-                                                     .doc = "a * x + b", .infer = affine_infer, .eval = affine_eval));
+    tn_status status =
+        tn_op_set_add(set, TN_OPTIONS(tn_custom_op, .domain = "com.example", .name = "Affine", .min_inputs = 1,
+                                      .max_inputs = 1, .attributes = attributes, .inputs = "x", .doc = "a * x + b",
+                                      .infer = affine_infer, .eval = affine_eval));
     if (status != TN_OK)
         return status;
     return tn_op_set_add(set, TN_OPTIONS(tn_custom_op, .domain = "com.example", .name = "Split3", .min_inputs = 1,

@@ -22,7 +22,10 @@ static uint32_t draw(uint32_t n) {
 static tn_tensor *random_tensor(tn_dtype dtype, int rank, const int64_t *dims) {
     tn_tensor *t = tn_tensor_create(dtype, rank, dims);
     for (int64_t i = 0; i < tn_tensor_count(t); i++)
-        tn_tensor_set_f64(t, i, tn_dtype_is_float(dtype) ? (double)draw(2001) / 500 - 2 : dtype == TN_BOOL ? draw(2) : draw(9));
+        tn_tensor_set_f64(t, i,
+                          tn_dtype_is_float(dtype) ? (double)draw(2001) / 500 - 2
+                          : dtype == TN_BOOL       ? draw(2)
+                                                   : draw(9));
     return t;
 }
 
@@ -34,7 +37,9 @@ static void inline_composites(tn_graph *g) {
     }
 }
 
-static double tolerance(tn_dtype d) { return d == TN_F16 ? 2e-3 : d == TN_BF16 ? 2e-2 : d == TN_F32 ? 2e-5 : 1e-12; }
+static double tolerance(tn_dtype d) {
+    return d == TN_F16 ? 2e-3 : d == TN_BF16 ? 2e-2 : d == TN_F32 ? 2e-5 : 1e-12;
+}
 
 static void compare(const tn_object *want, const tn_object *got) {
     const tn_tensor *a = (const tn_tensor *)want, *b = (const tn_tensor *)got;
@@ -126,7 +131,8 @@ static void test_integers_select_cast(void **s) {
 static void test_matmul_epilogue(void **s) {
     (void)s;
     tn_graph *g = tn_graph_create();
-    tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", 20)), w = tn_input(g, "w", TN_F32, TN_SHAPE(20, 30)), b = tn_input(g, "b", TN_F32, TN_SHAPE(30));
+    tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", 20)), w = tn_input(g, "w", TN_F32, TN_SHAPE(20, 30)),
+             b = tn_input(g, "b", TN_F32, TN_SHAPE(30));
     tn_set_output(g, "y", tn_relu(g, tn_add(g, tn_matmul(g, x, w), b)));
     check(g, 9);
     assert_int_equal(kernels_at[0], 3);
@@ -143,10 +149,14 @@ static void test_convolutions(void **s) {
     for (int groups = 1; groups <= 4; groups *= 2)
         for (int64_t stride = 1; stride <= 2; stride++) {
             tn_graph *g = tn_graph_create();
-            tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", 4, 9, 11)), w = tn_input(g, "w", TN_F32, TN_SHAPE(8, 4 / groups, 3, 2));
+            tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", 4, 9, 11)),
+                     w = tn_input(g, "w", TN_F32, TN_SHAPE(8, 4 / groups, 3, 2));
             tn_dim lo[2] = {tn_dim_const(g, 1), tn_dim_const(g, 0)}, hi[2] = {tn_dim_const(g, 2), tn_dim_const(g, 1)};
             tn_value b = tn_input(g, "b", TN_F32, TN_SHAPE(8, 1, 1));
-            tn_set_output(g, "y", tn_relu(g, tn_add(g, tn_conv(g, x, w, (int64_t[]){stride, 1}, (int64_t[]){1, 2}, NULL, lo, hi, groups), b)));
+            tn_set_output(
+                g, "y",
+                tn_relu(g, tn_add(g, tn_conv(g, x, w, (int64_t[]){stride, 1}, (int64_t[]){1, 2}, NULL, lo, hi, groups),
+                                  b)));
             check(g, 2);
             assert_int_equal(kernels_at[1], 1);
         }
@@ -161,7 +171,9 @@ static void test_movement(void **s) {
     tn_set_output(g, "r", tn_reshape(g, t, TN_SHAPE(-1, 4)));
     tn_set_output(g, "s", tn_slice_axis(g, x, 2, 1, 3));
     tn_dim zero = tn_dim_const(g, 0), one = tn_dim_const(g, 1);
-    tn_set_output(g, "p", tn_neg(g, tn_pad(g, x, tn_scalar(g, TN_F32, 7), (tn_dim[]){zero, one, one}, (tn_dim[]){one, zero, one}, "constant")));
+    tn_set_output(g, "p",
+                  tn_neg(g, tn_pad(g, x, tn_scalar(g, TN_F32, 7), (tn_dim[]){zero, one, one},
+                                   (tn_dim[]){one, zero, one}, "constant")));
     tn_set_output(g, "c", tn_concat(g, 1, 3, (tn_value[]){x, tn_abs(g, x), tn_slice_axis(g, x, 1, 0, 2)}));
     tn_set_output(g, "x", x);
     check(g, 5);
@@ -180,7 +192,9 @@ static void test_reductions(void **s) {
     g = tn_graph_create();
     x = tn_input(g, "x", TN_I32, TN_SHAPE(2, "N", 4));
     tn_dim one = tn_dim_const(g, 1), zero = tn_dim_const(g, 0);
-    tn_set_output(g, "m", tn_window(g, "min", x, (int64_t[]){1, 3, 1}, NULL, NULL, (tn_dim[]){zero, one, zero}, (tn_dim[]){zero, one, zero}));
+    tn_set_output(g, "m",
+                  tn_window(g, "min", x, (int64_t[]){1, 3, 1}, NULL, NULL, (tn_dim[]){zero, one, zero},
+                            (tn_dim[]){zero, one, zero}));
     tn_set_output(g, "s", tn_reduce_prod(g, x, 1, (int[]){1}, false));
     check(g, 6);
 }
@@ -304,7 +318,8 @@ static void refused(tn_graph *g, int64_t free_dim, const char *op) {
     }
     for (uint32_t i = 0; i < tn_graph_output_count(g); i++)
         out_values[i] = tn_graph_output(g, i);
-    assert_int_equal(tn_interp_run(g, NULL, n_in, in_values, in, tn_graph_output_count(g), out_values, out), TN_ERR_INPUT);
+    assert_int_equal(tn_interp_run(g, NULL, n_in, in_values, in, tn_graph_output_count(g), out_values, out),
+                     TN_ERR_INPUT);
     assert_non_null(strstr(tn_error_message(), op));
     for (int level = 0; level < 2; level++) {
         tn_lower_options o = {.level = level, .isa = TN_ISA_GENERIC, .kernels = tn_kernels()};
@@ -335,7 +350,8 @@ static void test_sizes_that_do_not_fit(void **s) {
         tn_set_output(g, "y", reduced ? tn_reduce_sum(g, y, TN_ALL_AXES, false) : y);
         refused(g, 2, "conv: dimension 2 of output 0 is -2");
         g = tn_graph_create();
-        y = tn_window(g, "max", tn_input(g, "x", TN_F32, TN_SHAPE("H", "W")), (int64_t[]){5, 5}, NULL, NULL, NULL, NULL);
+        y = tn_window(g, "max", tn_input(g, "x", TN_F32, TN_SHAPE("H", "W")), (int64_t[]){5, 5}, NULL, NULL, NULL,
+                      NULL);
         tn_set_output(g, "y", reduced ? tn_reduce_sum(g, y, TN_ALL_AXES, false) : y);
         refused(g, 1, "window_max: dimension 0 of output 0 is -3");
     }
@@ -343,7 +359,9 @@ static void test_sizes_that_do_not_fit(void **s) {
     tn_set_output(g, "y", conv5(g, tn_input(g, "x", TN_F32, TN_SHAPE(1, "C", 9, 9)), 3));
     refused(g, 2, "conv: ");
     g = tn_graph_create();
-    tn_set_output(g, "y", tn_broadcast(g, tn_input(g, "x", TN_F32, TN_SHAPE(4, "N")), 2, (tn_dim[]){tn_dim_const(g, 4), tn_dim_const(g, 3)}));
+    tn_set_output(g, "y",
+                  tn_broadcast(g, tn_input(g, "x", TN_F32, TN_SHAPE(4, "N")), 2,
+                               (tn_dim[]){tn_dim_const(g, 4), tn_dim_const(g, 3)}));
     refused(g, 2, "cannot be broadcast to 3");
 }
 
@@ -369,12 +387,18 @@ static void test_sizes_of_a_branch_not_taken(void **s) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_elementwise_fuses), cmocka_unit_test(test_integers_select_cast),
-                                       cmocka_unit_test(test_matmul_epilogue),   cmocka_unit_test(test_convolutions),
-                                       cmocka_unit_test(test_movement),          cmocka_unit_test(test_reductions),
-                                       cmocka_unit_test(test_empty_and_scalars), cmocka_unit_test(test_branches_decide_sizes),
-                                       cmocka_unit_test(test_branch),            cmocka_unit_test(test_loop),
-                                       cmocka_unit_test(test_host_inside_loop),  cmocka_unit_test(test_sizes_that_do_not_fit),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_elementwise_fuses),
+                                       cmocka_unit_test(test_integers_select_cast),
+                                       cmocka_unit_test(test_matmul_epilogue),
+                                       cmocka_unit_test(test_convolutions),
+                                       cmocka_unit_test(test_movement),
+                                       cmocka_unit_test(test_reductions),
+                                       cmocka_unit_test(test_empty_and_scalars),
+                                       cmocka_unit_test(test_branches_decide_sizes),
+                                       cmocka_unit_test(test_branch),
+                                       cmocka_unit_test(test_loop),
+                                       cmocka_unit_test(test_host_inside_loop),
+                                       cmocka_unit_test(test_sizes_that_do_not_fit),
                                        cmocka_unit_test(test_sizes_of_a_branch_not_taken)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

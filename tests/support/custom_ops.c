@@ -30,8 +30,8 @@ tn_status custom_affine_eval(tn_custom_call *c) {
     if (tn_custom_user(c))
         ++*(int *)tn_custom_user(c);
     for (int64_t i = 0; i < tn_tensor_count(x); i++)
-        ((float *)tn_tensor_data(y))[i] = (float)tn_custom_float(c, "a") * ((const float *)tn_tensor_data(x))[i] +
-                                          (float)tn_custom_int(c, "b");
+        ((float *)tn_tensor_data(y))[i] =
+            (float)tn_custom_float(c, "a") * ((const float *)tn_tensor_data(x))[i] + (float)tn_custom_int(c, "b");
     return TN_OK;
 }
 
@@ -137,31 +137,78 @@ static tn_status wrong_infer(tn_custom_call *c) {
     return tn_custom_set_like(c, 0, 0);
 }
 
-static const tn_attribute_spec affine_attributes[] = {
-    {.name = "a", .kind = TN_ATTRIBUTE_FLOAT, .required = true}, {.name = "b", .kind = TN_ATTRIBUTE_INT, .int_default = 10}, {0}};
-static const tn_attribute_spec wrong_attributes[] = {{.name = "how", .kind = TN_ATTRIBUTE_STRING, .string_default = "nothing"},
-                                                     {0}};
+static const tn_attribute_spec affine_attributes[] = {{.name = "a", .kind = TN_ATTRIBUTE_FLOAT, .required = true},
+                                                      {.name = "b", .kind = TN_ATTRIBUTE_INT, .int_default = 10},
+                                                      {0}};
+static const tn_attribute_spec wrong_attributes[] = {
+    {.name = "how", .kind = TN_ATTRIBUTE_STRING, .string_default = "nothing"}, {0}};
 int custom_calls;
 
 tn_op_set *custom_set(tn_heap *heap) {
     const tn_custom_op rows[] = {
-        {.domain = "com.example", .name = "Affine", .min_inputs = 1, .max_inputs = 1, .attributes = affine_attributes,
-         .inputs = "x", .infer = affine_infer, .eval = custom_affine_eval, .user = &custom_calls, .until = 4},
-        {.domain = "com.example", .name = "Affine", .min_inputs = 1, .max_inputs = 1, .attributes = affine_attributes,
-         .infer = affine_infer, .eval = affine2_eval, .since = 5, .until = 6},
-        {.domain = "ai.onnx", .name = "NotInTheStandard", .min_inputs = 1, .max_inputs = 1, .infer = like_infer,
+        {.domain = "com.example",
+         .name = "Affine",
+         .min_inputs = 1,
+         .max_inputs = 1,
+         .attributes = affine_attributes,
+         .inputs = "x",
+         .infer = affine_infer,
+         .eval = custom_affine_eval,
+         .user = &custom_calls,
+         .until = 4},
+        {.domain = "com.example",
+         .name = "Affine",
+         .min_inputs = 1,
+         .max_inputs = 1,
+         .attributes = affine_attributes,
+         .infer = affine_infer,
+         .eval = affine2_eval,
+         .since = 5,
+         .until = 6},
+        {.domain = "ai.onnx",
+         .name = "NotInTheStandard",
+         .min_inputs = 1,
+         .max_inputs = 1,
+         .infer = like_infer,
          .eval = affine2_eval},
-        {.domain = "my-own.domain", .name = "Sums", .max_inputs = -1, .min_outputs = 1, .max_outputs = 2,
-         .flags = TN_CUSTOM_OPTIONAL, .infer = sums_infer, .eval = sums_eval},
-        {.domain = "com.example", .name = "Positive", .min_inputs = 1, .max_inputs = 1, .infer = positive_infer,
+        {.domain = "my-own.domain",
+         .name = "Sums",
+         .max_inputs = -1,
+         .min_outputs = 1,
+         .max_outputs = 2,
+         .flags = TN_CUSTOM_OPTIONAL,
+         .infer = sums_infer,
+         .eval = sums_eval},
+        {.domain = "com.example",
+         .name = "Positive",
+         .min_inputs = 1,
+         .max_inputs = 1,
+         .infer = positive_infer,
          .eval = positive_eval},
-        {.domain = "com.example", .name = "Same", .min_inputs = 1, .max_inputs = 1, .flags = TN_CUSTOM_STRIDED,
-         .infer = like_infer, .eval = same_eval},
+        {.domain = "com.example",
+         .name = "Same",
+         .min_inputs = 1,
+         .max_inputs = 1,
+         .flags = TN_CUSTOM_STRIDED,
+         .infer = like_infer,
+         .eval = same_eval},
         {.domain = "com.example", .name = "Untyped", .min_inputs = 1, .max_inputs = 1, .eval = affine2_eval},
-        {.domain = "com.example", .name = "Wrong", .min_inputs = 1, .max_inputs = 1, .attributes = wrong_attributes,
-         .infer = wrong_infer, .eval = wrong_eval},
-        {.domain = "com.example", .name = "Effect", .min_inputs = 1, .max_inputs = 1, .attributes = affine_attributes,
-         .flags = TN_CUSTOM_EFFECT, .infer = affine_infer, .eval = custom_affine_eval, .user = &custom_calls},
+        {.domain = "com.example",
+         .name = "Wrong",
+         .min_inputs = 1,
+         .max_inputs = 1,
+         .attributes = wrong_attributes,
+         .infer = wrong_infer,
+         .eval = wrong_eval},
+        {.domain = "com.example",
+         .name = "Effect",
+         .min_inputs = 1,
+         .max_inputs = 1,
+         .attributes = affine_attributes,
+         .flags = TN_CUSTOM_EFFECT,
+         .infer = affine_infer,
+         .eval = custom_affine_eval,
+         .user = &custom_calls},
     };
     tn_op_set *ops = tn_op_set_create(heap);
     for (size_t i = 0; ops && i < sizeof rows / sizeof *rows; i++) {
@@ -181,7 +228,8 @@ const tn_backend custom_backends[2] = {TN_BACKEND_REFERENCE, TN_BACKEND_CPU};
 
 /* Feeds x f32[2, 2] = 1 2 3 4; the first output as text, or the error. */
 tn_status custom_run(tn_model *model, tn_backend backend, char *text, size_t size) {
-    tn_session *s = model ? tn_session_create(model, TN_OPTIONS(tn_session_options, .backend = backend, .verify = true)) : NULL;
+    tn_session *s =
+        model ? tn_session_create(model, TN_OPTIONS(tn_session_options, .backend = backend, .verify = true)) : NULL;
     tn_tensor *x = tn_tensor_from_f32(2, (const int64_t[]){2, 2}, (const float[]){1, 2, 3, 4}), *y = NULL;
     *text = '\0';
     tn_status status = s && x ? tn_session_run(s, 1, (const tn_binding[]){{.name = "x", .tensor = x}}, 1,

@@ -196,7 +196,8 @@ static bool close_enough(tn_dtype dtype, const void *want, const void *got, int6
 }
 
 /* rtol < 0: bits. */
-static bool compare(const char *what, uint32_t index, const tn_object *a, const tn_object *b, double rtol, double atol) {
+static bool compare(const char *what, uint32_t index, const tn_object *a, const tn_object *b, double rtol,
+                    double atol) {
     const tn_tensor *s = (const tn_tensor *)a, *t = (const tn_tensor *)b;
     bool tensors = a && b && a->kind == TN_KIND_TENSOR && b->kind == TN_KIND_TENSOR;
     if (!a || !b || a->kind != b->kind) {
@@ -225,12 +226,14 @@ static bool compare(const char *what, uint32_t index, const tn_object *a, const 
     for (int i = 0; same && i < s->rank; i++)
         same = s->dims[i] == t->dims[i];
     if (!same) {
-        fprintf(stderr, "%s: output %" PRIu32 ": %s and %s\n", what, index, tn_tensor_describe(s, x, sizeof x), tn_tensor_describe(t, y, sizeof y));
+        fprintf(stderr, "%s: output %" PRIu32 ": %s and %s\n", what, index, tn_tensor_describe(s, x, sizeof x),
+                tn_tensor_describe(t, y, sizeof y));
         return false;
     }
     tn_dtype dtype = (tn_dtype)s->dtype;
     for (int64_t i = 0; i < s->count; i++)
-        if (rtol < 0 ? !bits_equal(dtype, s->data, t->data, i) : !close_enough(dtype, s->data, t->data, i, rtol, atol)) {
+        if (rtol < 0 ? !bits_equal(dtype, s->data, t->data, i)
+                     : !close_enough(dtype, s->data, t->data, i, rtol, atol)) {
             fprintf(stderr, "%s: output %" PRIu32 " %s, element %" PRId64 ": %.9g and %.9g\n", what, index,
                     tn_tensor_describe(s, x, sizeof x), i, tn_tensor_get_f64(s, i), tn_tensor_get_f64(t, i));
             return false;
@@ -249,7 +252,9 @@ static bool compare_all(const char *what, const run_outputs *a, const run_output
     return ok;
 }
 
-bool run_outputs_equal(const char *what, const run_outputs *a, const run_outputs *b) { return compare_all(what, a, b, -1, 0); }
+bool run_outputs_equal(const char *what, const run_outputs *a, const run_outputs *b) {
+    return compare_all(what, a, b, -1, 0);
+}
 
 bool run_outputs_close(const char *what, const run_outputs *want, const run_outputs *got, double rtol, double atol) {
     return compare_all(what, want, got, rtol, atol);
@@ -261,7 +266,9 @@ void onnx_put_message(tn_text *out, uint32_t field, const tn_text *message) {
     tn_wire_put_bytes(out, field, message->data ? message->data : "", message->len);
 }
 
-static void put_string(tn_text *out, uint32_t field, const char *text) { tn_wire_put_bytes(out, field, text, strlen(text)); }
+static void put_string(tn_text *out, uint32_t field, const char *text) {
+    tn_wire_put_bytes(out, field, text, strlen(text));
+}
 
 void onnx_put_node(tn_text *graph, const char *op, uint32_t inputs, const char *const *input, const char *output) {
     tn_text node;
@@ -308,7 +315,6 @@ static void put_raw_varint(tn_text *out, uint64_t value) {
     } while (value);
     tn_text_bytes(out, bytes, n);
 }
-
 
 bool onnx_write_big(const char *path, int64_t rows, int64_t cols) {
     uint64_t bytes = (uint64_t)rows * (uint64_t)cols * 4;

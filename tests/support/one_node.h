@@ -8,7 +8,11 @@
 enum { NODE_INPUTS = 10 };
 
 /* How the inputs are given. */
-typedef enum node_form { NODE_KNOWN, NODE_FREE, NODE_CONSTANT } node_form; /* shapes known; unknown; all but input 0 constants */
+typedef enum node_form {
+    NODE_KNOWN,
+    NODE_FREE,
+    NODE_CONSTANT
+} node_form; /* shapes known; unknown; all but input 0 constants */
 
 /* Inputs are "a", "b", ...; in[i] NULL: absent. outputs: "y" or "y,z". Fills out[]; the tensors given stay the caller's. */
 static inline tn_status run_one_node(const char *op, int opset, tn_text attrs, node_form form, uint32_t n,
@@ -34,8 +38,8 @@ static inline tn_status run_one_node(const char *op, int opset, tn_text attrs, n
         }
         shape[0] = 0;
         for (int k = 0; k < in[i]->rank; k++)
-            snprintf(shape + strlen(shape), sizeof shape - strlen(shape), form == NODE_FREE ? "%s?" : "%s%d", k ? "," : "",
-                     (int)in[i]->dims[k]);
+            snprintf(shape + strlen(shape), sizeof shape - strlen(shape), form == NODE_FREE ? "%s?" : "%s%d",
+                     k ? "," : "", (int)in[i]->dims[k]);
         put_value(&g, 11, name, (int)in[i]->dtype, shape);
         objects[fed++] = tn_tensor_object(in[i]);
     }

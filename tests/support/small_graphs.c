@@ -5,7 +5,8 @@
 
 static void mlp(tn_graph *g) {
     static const float w1[] = {1, 0, 0, 1, 1, -1}, b1[] = {0.5f, -1}, w2[] = {2, -3};
-    tn_tensor *t1 = tn_tensor_from_f32(2, (const int64_t[]){3, 2}, w1), *t2 = tn_tensor_from_f32(1, (const int64_t[]){2}, b1),
+    tn_tensor *t1 = tn_tensor_from_f32(2, (const int64_t[]){3, 2}, w1),
+              *t2 = tn_tensor_from_f32(1, (const int64_t[]){2}, b1),
               *t3 = tn_tensor_from_f32(2, (const int64_t[]){2, 1}, w2);
     tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", 3));
     tn_value a = tn_add(g, tn_matmul(g, x, tn_variable(g, "w1", t1)), tn_constant(g, t2));
@@ -23,9 +24,11 @@ static void conv(tn_graph *g) {
     tn_tensor *t = tn_tensor_from_f32(4, (const int64_t[]){2, 3, 3, 3}, w);
     tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", 3, 9, 9));
     tn_dim one = tn_dim_const(g, 1);
-    tn_value y = tn_conv(g, x, tn_constant(g, t), NULL, NULL, NULL, (const tn_dim[]){one, one}, (const tn_dim[]){one, one}, 1);
+    tn_value y =
+        tn_conv(g, x, tn_constant(g, t), NULL, NULL, NULL, (const tn_dim[]){one, one}, (const tn_dim[]){one, one}, 1);
     tn_set_output(g, "y", tn_reduce_mean(g, tn_gelu(g, y), 2, (const int[]){2, 3}, false));
-    tn_set_output(g, "p", tn_window(g, "max", y, (const int64_t[]){1, 1, 2, 2}, (const int64_t[]){1, 1, 2, 2}, NULL, NULL, NULL));
+    tn_set_output(
+        g, "p", tn_window(g, "max", y, (const int64_t[]){1, 1, 2, 2}, (const int64_t[]){1, 1, 2, 2}, NULL, NULL, NULL));
     tn_tensor_destroy(t);
 }
 
@@ -74,7 +77,8 @@ static void step(void *ctx, tn_graph *g, const tn_value *args, tn_value *results
 }
 
 static void loop(tn_graph *g) {
-    tn_value trips = tn_input(g, "trips", TN_I64, TN_SCALAR), x = tn_input(g, "x", TN_F32, TN_SHAPE(3)), results[2] = {{0}, {0}};
+    tn_value trips = tn_input(g, "trips", TN_I64, TN_SCALAR), x = tn_input(g, "x", TN_F32, TN_SHAPE(3)),
+             results[2] = {{0}, {0}};
     tn_while(g, 2, (const tn_value[]){tn_scalar(g, TN_I64, 0), x}, NULL, below, step, &trips, 0, results);
     tn_set_output(g, "y", results[1]);
 }
@@ -87,7 +91,8 @@ static void running_sum(void *ctx, tn_graph *g, const tn_value *args, tn_value *
 
 static void scan(tn_graph *g) {
     tn_value xs = tn_input(g, "xs", TN_F32, TN_SHAPE("T", 2)), results[2] = {{0}, {0}};
-    tn_value zero = tn_reduce_sum(g, tn_slice_axis(g, tn_concat(g, 0, 2, (const tn_value[]){xs, xs}), 0, 0, 0), 1, (const int[]){0}, false);
+    tn_value zero = tn_reduce_sum(g, tn_slice_axis(g, tn_concat(g, 0, 2, (const tn_value[]){xs, xs}), 0, 0, 0), 1,
+                                  (const int[]){0}, false);
     tn_scan(g, 1, &zero, 1, &xs, running_sum, NULL, 1, results);
     tn_set_output(g, "sum", results[0]);
     tn_set_output(g, "squares", results[1]);
@@ -97,8 +102,8 @@ tn_graph *small_graph(tn_heap *heap, uint32_t index, const char **name) {
     static const struct {
         const char *name;
         void (*build)(tn_graph *);
-    } all[] = {{"mlp", mlp},       {"conv", conv}, {"attention", attention}, {"movement", movement},
-               {"choice", choice}, {"loop", loop}, {"scan", scan}};
+    } all[] = {{"mlp", mlp},   {"conv", conv}, {"attention", attention}, {"movement", movement}, {"choice", choice},
+               {"loop", loop}, {"scan", scan}};
     *name = NULL;
     if (index >= sizeof all / sizeof *all)
         return NULL;

@@ -28,9 +28,15 @@ typedef float loose __attribute__((vector_size(WIDTH * 4), aligned(4), may_alias
 
 #define INLINE static inline __attribute__((always_inline))
 
-INLINE vec load(const float *p) { return *(const loose *)p; }
-INLINE void store(float *p, vec v) { *(loose *)p = v; }
-INLINE vec splat(float x) { return x - (vec){0}; }
+INLINE vec load(const float *p) {
+    return *(const loose *)p;
+}
+INLINE void store(float *p, vec v) {
+    *(loose *)p = v;
+}
+INLINE vec splat(float x) {
+    return x - (vec){0};
+}
 
 /* a * b + c, rounded once where the level has the instruction. */
 INLINE vec madd(vec a, vec b, vec c) {

@@ -131,9 +131,7 @@ static void put_object(tn_object *object) {
     tn_kind kind = tn_object_kind(object);
     put_u32((uint32_t)kind);
     switch (kind) {
-    case TN_KIND_TENSOR:
-        put_tensor(tn_object_tensor(object));
-        break;
+    case TN_KIND_TENSOR: put_tensor(tn_object_tensor(object)); break;
     case TN_KIND_SEQUENCE:
         put_u32((uint32_t)tn_sequence_length(object));
         for (size_t i = 0; i < tn_sequence_length(object); i++)
@@ -177,7 +175,9 @@ static void run_case(tn_backend backend) {
         in[i] = (tn_binding){.name = names[i], .tensor = take_tensor()};
     }
     tn_model *model = tn_model_load_memory(bytes, size, NULL);
-    tn_session *session = model ? tn_session_create(model, TN_OPTIONS(tn_session_options, .backend = backend, .threads = 1, .max_bytes = 256 << 20)) : NULL;
+    tn_session *session = model ? tn_session_create(model, TN_OPTIONS(tn_session_options, .backend = backend,
+                                                                      .threads = 1, .max_bytes = 256 << 20))
+                                : NULL;
     uint32_t outputs = model ? tn_model_output_count(model) : 0;
     tn_output wanted[MOST];
     tn_object *got[MOST] = {0};
@@ -270,8 +270,13 @@ int main(int argc, char **argv) {
         fseek(out, place->size, SEEK_SET);
         bool late = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
         char text[64];
-        snprintf(text, sizeof text, late ? "no answer in %d s" : WIFSIGNALED(status) ? "signal %d" : "exit %d",
-                 late ? (int)seconds : WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+        snprintf(text, sizeof text,
+                 late                  ? "no answer in %d s"
+                 : WIFSIGNALED(status) ? "signal %d"
+                                       : "exit %d",
+                 late                  ? (int)seconds
+                 : WIFSIGNALED(status) ? WTERMSIG(status)
+                                       : WEXITSTATUS(status));
         put_failure(late ? TOO_LONG : DIED, text);
         place->size = ftell(out);
         place->done++;
