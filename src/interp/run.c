@@ -239,7 +239,7 @@ static tn_status evaluate(tn_interp_runner *r, tn_interp_scope *s, tn_eval *e, c
     TN_TRY(check_bytes(r, 0));
     for (uint32_t i = 0; i < e->outputs; i++) {
         tn_value value = tn_node_output(e->graph, e->node, i);
-        if (!e->out[i] && tn_value_use_count(g, value) == 0 && *tn_value_name(g, value) == 0)
+        if (!e->out[i] && !tn_value_is_wanted(g, value))
             continue; /* an optional result that nobody wants */
         if (!e->out[i])
             return tn_fail(TN_ERR_INTERNAL, "%s gave no output %" PRIu32, op->name, i);

@@ -217,6 +217,8 @@ const tn_dim *tn_value_dims(const tn_graph *graph, tn_value value);   /* valid u
 bool tn_type_compatible(const tn_graph *graph, tn_type a, tn_type b); /* could be the same at run time */
 const char *tn_type_describe(const tn_graph *graph, tn_type type, char *text, size_t size);
 /* Whether `value` is visible at `node` (defined earlier in its region or in an enclosing one that may be read). */
+/* Whether anybody may ask for the value: something reads it, or it has a name that a run may fetch. */
+bool tn_value_is_wanted(const tn_graph *graph, tn_value value);
 bool tn_value_visible(const tn_graph *graph, tn_value value, tn_node node);
 /* Runs infer again on a node and, if types became more precise, sets them. */
 tn_status tn_node_reinfer(tn_graph *graph, tn_node node);

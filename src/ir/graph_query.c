@@ -208,6 +208,10 @@ uint32_t tn_value_use_count(const tn_graph *g, tn_value v) {
     return value_of(g, v)->use_count;
 }
 
+bool tn_value_is_wanted(const tn_graph *g, tn_value v) {
+    return value_of(g, v)->use_count > 0 || *tn_value_name(g, v);
+}
+
 tn_status tn_value_set_name(tn_graph *g, tn_value v, const char *name) {
     TN_TRY(tn_graph_changeable(g));
     uint32_t id = add_name(g, name);

@@ -180,8 +180,7 @@ tn_type tn_expand_type(const tn_expand *x, const char *name) {
 bool tn_expand_wants(const tn_expand *x, uint32_t output) {
     if (output >= tn_node_output_count(x->graph, x->node))
         return false;
-    tn_value v = tn_node_output(x->graph, x->node, output);
-    return *tn_value_name(x->graph, v) || tn_value_use_count(x->graph, v) > 0;
+    return tn_value_is_wanted(x->graph, tn_node_output(x->graph, x->node, output));
 }
 
 tn_status tn_expand_set(tn_expand *x, uint32_t output, tn_value value) {

@@ -19,6 +19,32 @@ typedef struct late {
 
 /* --- the small graph ---------------------------------------------------------------------------------------------------------------- */
 
+static tn_type type_of(tn_graph *g, const tn_object *object, int depth);
+
+/* What all items of a sequence are: a size in which they differ is any, a rank in which they differ is not known. */
+static tn_type type_of_items(tn_graph *g, const tn_object *sequence, int depth) {
+    size_t n = tn_sequence_length(sequence);
+    const tn_object *object = n ? tn_sequence_at(sequence, 0) : NULL;
+    if (!object || tn_object_kind(object) != TN_KIND_TENSOR)
+        return type_of(g, object, depth + 1);
+    const tn_tensor *first = (const tn_tensor *)object;
+    bool same_rank = true, same[TN_MAX_RANK];
+    for (int a = 0; a < first->rank; a++)
+        same[a] = true;
+    for (size_t i = 1; i < n; i++) {
+        const tn_tensor *t = tn_object_tensor(tn_sequence_at(sequence, i));
+        if (!t || t->dtype != first->dtype)
+            return (tn_type){0};
+        same_rank = same_rank && t->rank == first->rank;
+        for (int a = 0; same_rank && a < t->rank; a++)
+            same[a] &= t->dims[a] == first->dims[a];
+    }
+    tn_dim dims[TN_MAX_RANK];
+    for (int a = 0; same_rank && a < first->rank; a++)
+        dims[a] = same[a] ? tn_dim_const(g, first->dims[a]) : tn_dim_fresh(g, 0, INT64_MAX);
+    return tn_type_tensor(g, (tn_dtype)first->dtype, same_rank ? first->rank : -1, dims);
+}
+
 static tn_type type_of(tn_graph *g, const tn_object *object, int depth) {
     if (!object || depth > TN_MAX_NESTING)
         return (tn_type){0};
@@ -30,14 +56,7 @@ static tn_type type_of(tn_graph *g, const tn_object *object, int depth) {
             dims[i] = tn_dim_const(g, t->dims[i]);
         return tn_type_tensor(g, (tn_dtype)t->dtype, t->rank, dims);
     }
-    case TN_KIND_SEQUENCE: {
-        /* items may differ in shape: what they share is the dtype */
-        size_t n = tn_sequence_length(object);
-        const tn_object *first = n ? tn_sequence_at(object, 0) : NULL;
-        if (first && tn_object_kind(first) == TN_KIND_TENSOR)
-            return tn_type_sequence(g, tn_type_tensor(g, tn_tensor_dtype((const tn_tensor *)first), -1, NULL));
-        return tn_type_sequence(g, type_of(g, first, depth + 1));
-    }
+    case TN_KIND_SEQUENCE: return tn_type_sequence(g, type_of_items(g, object, depth));
     case TN_KIND_OPTIONAL: return tn_type_optional(g, type_of(g, tn_optional_get(object), depth + 1));
     case TN_KIND_MAP: {
         const tn_object *values = tn_map_values(object);
@@ -100,10 +119,6 @@ static int depth_of(const tn_graph *g) {
     return depth;
 }
 
-static bool is_wanted(const tn_graph *g, tn_value v) {
-    return *tn_value_name(g, v) || tn_value_use_count(g, v) > 0;
-}
-
 static tn_status build(late *l, bool constants) {
     tn_eval *e = l->e;
     tn_graph *g = l->graph;
@@ -122,7 +137,7 @@ static tn_status build(late *l, bool constants) {
     if (status == TN_OK)
         l->node = tn_node_previous(g, tn_region_last(g, tn_graph_region(g)));
     for (uint32_t i = 0; i < e->outputs && status == TN_OK; i++) {
-        if (!is_wanted(e->graph, tn_node_output(e->graph, e->node, i)))
+        if (!tn_value_is_wanted(e->graph, tn_node_output(e->graph, e->node, i)))
             continue;
         if (!tn_vec_push(g->heap, &l->wanted, i))
             status = tn_error_status();

@@ -31,9 +31,17 @@ static tn_status input_sequence(tn_infer *c, uint32_t index, tn_type *element) {
     return TN_OK;
 }
 
-/* Input `index` as a position: an i32 or i64 scalar, or a vector of one. */
+/* Input `index` as a position: an i32 or i64 scalar, or a vector of one. An unknown rank is for eval to check. */
 static tn_status input_position(tn_infer *c, uint32_t index) {
     tn_operand_type at;
+    tn_type type;
+    TN_TRY(input_type(c, index, &type));
+    if (tn_type_kind(c->graph, type) == TN_KIND_TENSOR && tn_type_rank(c->graph, type) < 0) {
+        tn_dtype dtype = tn_type_dtype(c->graph, type);
+        return dtype == TN_I64 || dtype == TN_I32
+                   ? TN_OK
+                   : tn_infer_fail(c, "input %u is %s, it must be i64 or i32", (unsigned)index, tn_dtype_name(dtype));
+    }
     TN_TRY(tn_infer_indices(c, index, &at));
     if (at.rank > 1 || (at.rank == 1 && tn_dim_never_equal(c->graph, at.dims[0], tn_dim_const(c->graph, 1))))
         return tn_infer_fail(c, "input %u must be one number", (unsigned)index);

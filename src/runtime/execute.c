@@ -350,7 +350,8 @@ static tn_status run_host(frame *f, const tn_host_call *h) {
     if (status == TN_OK)
         status = plain ? run_row(f, h, in, out) : run_regions(f, h, in, out);
     for (uint32_t i = 0; i < h->output_count && status == TN_OK; i++)
-        status = give(f, p->slot_list.data[h->outputs + i], out[i]);
+        if (out[i] || tn_value_is_wanted(p->graph, tn_node_output(p->graph, h->node, i)))
+            status = give(f, p->slot_list.data[h->outputs + i], out[i]);
     for (uint32_t i = 0; i < h->input_count + h->output_count; i++)
         tn_object_destroy(objects[i]);
     tn_free(f->heap, objects);

@@ -1,0 +1,113 @@
+/* Nodes whose inputs have no rank in the file: expanded when they run, by both back ends. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <tenon/model.h>
+#include <tenon/session.h>
+
+#include "support/onnx_bytes.h"
+
+#define D(...) ((const int64_t[]){__VA_ARGS__})
+#define F(...) ((const float[]){__VA_ARGS__})
+
+static tn_tensor *floats(int rank, const int64_t *dims, const float *values) {
+    tn_tensor *t = tn_tensor_create(TN_F32, rank, dims);
+    assert_non_null(t);
+    memcpy(tn_tensor_data(t), values, tn_tensor_bytes(t));
+    return t;
+}
+
+static tn_tensor *number(int64_t value) {
+    tn_tensor *t = tn_tensor_create(TN_I64, 0, NULL);
+    assert_non_null(t);
+    *(int64_t *)tn_tensor_data(t) = value;
+    return t;
+}
+
+/* The graph with inputs a, b, ... of the tensors' types but no shape and the output y: y must be `count` of these. */
+static void gives(tn_text graph, uint32_t n, tn_tensor *const *in, int64_t count, const float *want) {
+    tn_binding feed[4];
+    static const char *const names[] = {"a", "b", "c", "d"};
+    for (uint32_t i = 0; i < n; i++) {
+        put_value(&graph, 11, names[i], (int)tn_tensor_dtype(in[i]), NULL);
+        feed[i] = (tn_binding){.name = names[i], .tensor = in[i]};
+    }
+    put_value(&graph, 12, "y", 0, NULL);
+    tn_text bytes = model_bytes(17, graph);
+    for (int backend = 0; backend < 2; backend++) {
+        tn_model *model = tn_model_load_memory(bytes.data, bytes.len, NULL);
+        tn_session *session = tn_session_create(
+            model,
+            TN_OPTIONS(tn_session_options, .backend = backend ? TN_BACKEND_CPU : TN_BACKEND_REFERENCE, .threads = 1));
+        tn_object *y = NULL;
+        tn_output out = {.name = "y", .object = &y};
+        if (tn_session_run(session, n, feed, 1, &out) != TN_OK)
+            fail_msg("back end %d: %s", backend, tn_error_message());
+        tn_tensor *t = tn_object_tensor(y);
+        assert_non_null(t);
+        assert_int_equal(tn_tensor_count(t), count);
+        for (int64_t i = 0; i < count; i++)
+            assert_float_equal(((const float *)tn_tensor_data(t))[i], want[i], 1e-6);
+        tn_object_destroy(y);
+        tn_session_destroy(session);
+        tn_model_destroy(model);
+    }
+    tn_text_free(&bytes);
+    for (uint32_t i = 0; i < n; i++)
+        tn_tensor_destroy(in[i]);
+}
+
+/* The first result of a recurrent node, which nobody asks for, is not made. */
+static void test_unwanted(void **state) {
+    (void)state;
+    tn_text g = message();
+    put_message(&g, 1, node_bytes("RNN", "n", "a,b,c", ",y", message()));
+    tn_tensor *in[] = {floats(3, D(2, 1, 1), F(0.5f, -1)), floats(3, D(1, 1, 1), F(0)), floats(3, D(1, 1, 1), F(0.5f))};
+    gives(g, 3, in, 1, F(0));
+}
+
+/* A position in a sequence is one number, whatever its rank. */
+static void test_positions(void **state) {
+    (void)state;
+    static const char *const ops[] = {"SequenceAt", "SequenceErase", "SequenceInsert"};
+    for (int i = 0; i < 3; i++) {
+        tn_text g = message();
+        put_message(&g, 1, node_bytes("SequenceConstruct", "s", "a,b", "s", message()));
+        put_message(&g, 1, node_bytes(ops[i], "n", i < 2 ? "s,c" : "s,b,c", i ? "t" : "y", message()));
+        if (i) {
+            put_message(&g, 1, node_bytes("SequenceLength", "l", "t", "l", message()));
+            tn_text to = message();
+            attr_int(&to, "to", TN_F32);
+            put_message(&g, 1, node_bytes("Cast", "y", "l", "y", to));
+        }
+        tn_tensor *in[] = {floats(1, D(1), F(1)), floats(1, D(2), F(2, 3)), number(-1)};
+        gives(g, 3, in, i ? 1 : 2, i ? F(i == 1 ? 1 : 3) : F(2, 3));
+    }
+}
+
+/* SequenceMap over items that share a rank: its body is typed by what the items are when it runs. */
+static void test_map(void **state) {
+    (void)state;
+    tn_text g = message(), body = message(), attrs = message();
+    put_message(&body, 1, node_bytes("Mul", "m", "i,i", "o", message()));
+    put_text(&body, 2, "body");
+    put_value(&body, 11, "i", TN_F32, "?");
+    put_value(&body, 12, "o", TN_F32, "?");
+    attr_graph(&attrs, "body", body);
+    put_message(&g, 1, node_bytes("SequenceConstruct", "s", "a,b", "s", message()));
+    put_message(&g, 1, node_bytes("SequenceMap", "n", "s", "t", attrs));
+    put_message(&g, 1, node_bytes("SequenceAt", "at", "t,c", "y", message()));
+    tn_tensor *in[] = {floats(1, D(1), F(1)), floats(1, D(2), F(2, 3)), number(1)};
+    gives(g, 3, in, 2, F(4, 9));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_unwanted), cmocka_unit_test(test_positions),
+                                       cmocka_unit_test(test_map)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
