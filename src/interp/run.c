@@ -157,7 +157,7 @@ static tn_status definition_find(tn_interp_runner *r, tn_interp_plan *p, tn_node
         tn_text_init(&key, r->heap);
         tn_status status = tn_composite_key(p->graph, node, &key);
         uint32_t i = 0;
-        while (status == TN_OK && i < r->definitions.len && strcmp(r->definitions.data[i]->key, key.data))
+        while (status == TN_OK && i < r->definitions.len && strcmp(r->definitions.data[i]->key, key.data) != 0)
             i++;
         if (status == TN_OK && i == r->definitions.len)
             status = definition_make(r, p->graph, node, key.data);

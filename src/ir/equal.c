@@ -69,6 +69,13 @@ static bool same_tensor(const tn_tensor *a, const tn_tensor *b) {
     return a == b || (a && b && tn_object_equal(tn_tensor_object((tn_tensor *)a), tn_tensor_object((tn_tensor *)b)));
 }
 
+/* Equal are equal bits: NaN is NaN, and -0 is not 0. */
+static uint64_t bits(double x) {
+    uint64_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+
 static bool same_attr(pairing *q, const tn_attr *a, const tn_attr *b) {
     if (a->kind != b->kind || a->count != b->count)
         return false;
@@ -76,7 +83,7 @@ static bool same_attr(pairing *q, const tn_attr *a, const tn_attr *b) {
     case TN_ATTR_NONE: return true;
     case TN_ATTR_INT:
     case TN_ATTR_DTYPE: return a->as.i == b->as.i;
-    case TN_ATTR_FLOAT: return memcmp(&a->as.f, &b->as.f, sizeof a->as.f) == 0;
+    case TN_ATTR_FLOAT: return bits(a->as.f) == bits(b->as.f);
     case TN_ATTR_STRING:
         return a->as.s.length == b->as.s.length && memcmp(a->as.s.data, b->as.s.data, a->as.s.length) == 0;
     case TN_ATTR_INTS: return a->count == 0 || memcmp(a->as.ints, b->as.ints, a->count * sizeof *a->as.ints) == 0;

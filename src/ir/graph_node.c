@@ -290,8 +290,8 @@ tn_status tn_graph_add_output(tn_graph *g, tn_value value, const char *name) {
 
 static tn_status check_arity(const tn_op *op, const tn_node_desc *d, uint32_t outputs) {
     if ((int)d->input_count < op->min_inputs || (op->max_inputs >= 0 && (int)d->input_count > op->max_inputs)) {
-        tn_fail(TN_ERR_MODEL, "%s has %u inputs, but takes %s%d%s", op->name, d->input_count,
-                op->max_inputs == op->min_inputs ? "" : "at least ", op->min_inputs, op->inputs ? "" : "");
+        tn_fail(TN_ERR_MODEL, "%s has %u inputs, but takes %s%d", op->name, d->input_count,
+                op->max_inputs == op->min_inputs ? "" : "at least ", op->min_inputs);
         if (op->inputs)
             tn_fail_hint("%s(%s)", op->name, op->inputs);
         return TN_ERR_MODEL;

@@ -10,14 +10,11 @@
     static tn_status expand_##build(tn_expand *x) {                              \
         return tn_expand_set(x, 0, tn_##build(x->graph, tn_expand_input(x, 0))); \
     }
-UNARY(abs)
-UNARY(neg)
-UNARY(sign)
-UNARY(floor)
-UNARY(ceil)
-UNARY(round)
-UNARY(sqrt) UNARY(reciprocal) UNARY(exp) UNARY(log) UNARY(sin) UNARY(cos) UNARY(tan) UNARY(asin) UNARY(acos) UNARY(atan)
-    UNARY(sinh) UNARY(cosh) UNARY(tanh) UNARY(asinh) UNARY(acosh) UNARY(atanh) UNARY(sigmoid) UNARY(not ) UNARY(bit_not)
+/* clang-format off */
+UNARY(abs) UNARY(neg) UNARY(sign) UNARY(floor) UNARY(ceil) UNARY(round) UNARY(sqrt) UNARY(reciprocal) UNARY(exp)
+UNARY(log) UNARY(sin) UNARY(cos) UNARY(tan) UNARY(asin) UNARY(acos) UNARY(atan) UNARY(sinh) UNARY(cosh) UNARY(tanh)
+UNARY(asinh) UNARY(acosh) UNARY(atanh) UNARY(sigmoid) UNARY(not) UNARY(bit_not)
+/* clang-format on */
 #undef UNARY
 
     /* Whole numbers are admitted too: their values are those of f32, truncated. */

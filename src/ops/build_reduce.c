@@ -67,7 +67,7 @@ tn_value tn_window(tn_graph *g, const char *kind, tn_value x, const int64_t *win
     char row[32];
     if (!tn_build_ranked(g, "tn_window", 1, &x))
         return TN_NULL_VALUE;
-    if (!kind || (strcmp(kind, "sum") && strcmp(kind, "max") && strcmp(kind, "min")))
+    if (!kind || (strcmp(kind, "sum") != 0 && strcmp(kind, "max") != 0 && strcmp(kind, "min") != 0))
         return tn_build_fail(g, TN_ERR_USAGE, "tn_window: kind is '%s', not sum, max or min", kind ? kind : "NULL");
     int rank = tn_value_rank(g, x);
     if (!window && rank)
