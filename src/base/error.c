@@ -116,7 +116,7 @@ static void add_formatted(char *out, size_t cap, size_t at, const char *format, 
     add_escaped(out, cap, at, plain, length, cut);
 }
 
-tn_status tn_fail(tn_status status, const char *format, ...) {
+tn_status(tn_fail)(tn_status status, const char *format, ...) {
     char what[sizeof current.what];
     va_list args;
     what[0] = '\0';
@@ -207,7 +207,7 @@ const char *tn_error_hint(void) {
     return current.hint;
 }
 
-tn_status tn_error_status(void) {
+tn_status(tn_error_status)(void) {
     return current.status;
 }
 

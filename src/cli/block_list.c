@@ -34,7 +34,7 @@ static tn_status count_block(const tn_graph *g, const tn_block_run *run, used_li
     for (uint32_t i = 0; i < run->nodes && status == TN_OK; i++, n = tn_blocks_next(g, n)) {
         const tn_op *op = tn_node_op(g, n);
         uint64_t at;
-        if (tn_map_get(&index, (uintptr_t)op, &at))
+        if (list->len && tn_map_get(&index, (uintptr_t)op, &at))
             list->data[at].count++;
         else if (!tn_map_put(NULL, &index, (uintptr_t)op, list->len) ||
                  !tn_vec_push(NULL, list, ((used){short_name(op->name), 1, list->len})))

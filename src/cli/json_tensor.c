@@ -93,13 +93,17 @@ static tn_object *read_tensor(const tn_graph *graph, tn_type type, const tn_json
     tn_dtype d = type.id ? tn_type_dtype(graph, type) : TN_DTYPE_NONE;
     int64_t dims[TN_MAX_RANK];
     int rank = 0;
-    for (const tn_json *j = json; j && j->kind == TN_JSON_ARRAY; j = j->items) {
+    const tn_json *inner = json; /* of the first item of each list, to the end or an empty list */
+    do {
+        if (inner->kind != TN_JSON_ARRAY)
+            break;
         if (rank == TN_MAX_RANK) {
             tn_fail(TN_ERR_LIMIT, "lists nested deeper than %d", TN_MAX_RANK);
             return NULL;
         }
-        dims[rank++] = (int64_t)j->count;
-    }
+        dims[rank++] = (int64_t)inner->count;
+        inner = inner->items;
+    } while (inner);
     tn_tensor *t = tn_tensor_create(d ? d : guess(json), rank, dims);
     int64_t next = 0;
     if (t && set_items(t, 0, &next, json) != TN_OK) {
