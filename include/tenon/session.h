@@ -65,6 +65,9 @@ TN_API tn_status tn_session_run(tn_session *session, uint32_t inputs, const tn_b
 typedef struct tn_session_report {
     uint32_t nodes, kernels, host_calls, operators, fused_operators;
     uint64_t weight_bytes, arena_bytes, peak_bytes;
+    /* Nodes whose form only a run decides: how often one was expanded, how often what it became last time was found, and the bytes
+       of what is kept (of all sessions that share the plan; at most 4 forms of a node, 8192 in all, 64 MiB). */
+    uint64_t expansions, expansions_found, expansion_bytes;
 } tn_session_report;
 TN_API tn_status tn_session_describe(tn_session *session, tn_session_report *report);
 /* The graph after the passes, for the default inputs. Lives as long as the session. */

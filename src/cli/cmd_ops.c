@@ -228,10 +228,21 @@ static void put_domain_heading(const listing *l, uint32_t i, bool markdown, tn_t
     for (uint32_t k = i; k < l->ranges.len && strcmp(l->ranges.data[k].domain, domain) == 0; k = same_operator(l, k))
         names++;
     tn_text_printf(out,
-                   markdown ? "\n## ONNX operators of %s\n\n%" PRIu32
-                              " operators, operator sets 1 to %d\n\n| operator | versions |\n|---|---|\n"
+                   markdown ? "\n## ONNX operators of %s\n\n%" PRIu32 " operators, operator sets 1 to %d\n\n"
+                              "| operator | versions | reference | compiled |\n|---|---|---|---|\n"
                             : "\nONNX operators of %s (%" PRIu32 ", operator sets 1 to %d):\n",
                    domain, names, newest);
+}
+
+/* The row of a table: one for each range of versions that are treated alike. */
+static void put_onnx_row(const range *r, tn_text *out) {
+    bool supported = strcmp(r->how, "no") != 0;
+    tn_text_printf(out, "| %s | ", r->name);
+    put_versions(r, out);
+    tn_text_printf(out, " | %s | %s |\n", supported ? "yes" : "no",
+                   !supported                    ? "no"
+                   : strcmp(r->how, "host") == 0 ? "on the host"
+                                                 : "by primitives");
 }
 
 static void put_onnx(const listing *l, bool markdown, tn_text *out) {
@@ -239,9 +250,13 @@ static void put_onnx(const listing *l, bool markdown, tn_text *out) {
         end = same_operator(l, i);
         if (i == 0 || strcmp(l->ranges.data[i].domain, l->ranges.data[i - 1].domain) != 0)
             put_domain_heading(l, i, markdown, out);
-        tn_text_printf(out, markdown ? "| %s | " : "  %-28s ", l->ranges.data[i].name);
+        for (uint32_t k = i; markdown && k < end; k++)
+            put_onnx_row(&l->ranges.data[k], out);
+        if (markdown)
+            continue;
+        tn_text_printf(out, "  %-28s ", l->ranges.data[i].name);
         put_ranges(l, i, end, out);
-        tn_text_add(out, markdown ? " |\n" : "\n");
+        tn_text_add(out, "\n");
     }
 }
 
@@ -296,17 +311,27 @@ static void put_cell(const char *text, tn_text *out) {
 
 static void put_markdown(const listing *l, tn_text *out) {
     static const char *const titles[] = {"Primitives", "Composites"};
-    tn_text_add(out, "# Operators\n\nWritten by `tenon ops --markdown`.\n\n"
-                     "*Element types*: float is f16, bf16, f32, f64; int the signed and unsigned integers of 8 to 64 "
-                     "bits; float8 those of 8\n"
-                     "bits; packed i4, u4, f4e2m1, i2, u2; complex c64 and c128. *Compiled*: kernels, or on the host "
-                     "by the reference's\n"
-                     "evaluation. The reference interpreter runs all of them.\n");
+    tn_text_add(
+        out,
+        "# Operators\n\n"
+        "What this build runs. Written by `tenon ops --markdown`; `tenon ops NAME` says the same of one operator.\n\n"
+        "- *Versions* are operator sets: 7-12 from the 7th to the 12th, 13- from the 13th on.\n"
+        "- *Reference* is the interpreter (`--backend ref`), which every other way to run a model is compared with.\n"
+        "- *Compiled* is the plan (`--backend cpu`, the default). An ONNX operator that runs *by primitives* is\n"
+        "  replaced by those of the second part of this page, whose rows say how they run; one that runs *on the "
+        "host*\n"
+        "  is evaluated as the reference does, inside the plan.\n"
+        "- *Element types* of an ONNX operator are those that the standard gives it in each version. For primitives,\n"
+        "  float is f16, bf16, f32, f64; int the signed and unsigned integers of 8 to 64 bits; float8 those of 8 "
+        "bits;\n"
+        "  packed i4, u4, f4e2m1, i2, u2; complex c64 and c128.\n");
+    put_onnx(l, true, out);
+    put_custom(l, true, out);
     for (int composite = 0; composite < 2; composite++) {
-        tn_text_printf(
-            out,
-            "\n## %s\n\n| operator | | element types | traits | compiled | gradient |\n|---|---|---|---|---|---|\n",
-            titles[composite]);
+        tn_text_printf(out,
+                       "\n## %s\n\n| operator | meaning | element types | traits | reference | compiled |\n"
+                       "|---|---|---|---|---|---|\n",
+                       titles[composite]);
         for (uint32_t i = 0; i < l->ops.len; i++) {
             const tn_op *op = l->ops.data[i];
             if ((op->dialect == TN_DIALECT_COMPOSITE) != composite)
@@ -316,14 +341,9 @@ static void put_markdown(const listing *l, tn_text *out) {
             put_dtypes(l->dtypes.data[i], out);
             tn_text_add(out, " | ");
             put_traits(op->traits, out);
-            tn_text_printf(out, " | %s | ", compiled(op));
-            put_cell(gradient(op), out);
-            out->len--; /* the blank at the end */
-            tn_text_add(out, "\n");
+            tn_text_printf(out, " | yes | %s |\n", compiled(op));
         }
     }
-    put_onnx(l, true, out);
-    put_custom(l, true, out);
 }
 
 /* --- JSON -------------------------------------------------------------------------------------------------------------------------------- */

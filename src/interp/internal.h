@@ -87,6 +87,8 @@ typedef struct tn_interp_runner {
     TN_VEC(tn_interp_definition *) definitions;
 } tn_interp_runner;
 
+/* TN_ERR_LIMIT if that many bytes more would pass the run's limit. */
+tn_status tn_interp_check_bytes(const tn_interp_runner *runner, size_t more);
 /* Runs the needed nodes of a region but its return. */
 tn_status tn_interp_run_nodes(tn_interp_runner *runner, tn_interp_scope *scope, tn_region region);
 /* Runs one node. */

@@ -92,6 +92,7 @@ static tn_status bind_inputs(tn_interp_scope *s, uint32_t n_in, const tn_value *
 /* --- results ------------------------------------------------------------------------------------------------------------------------- */
 
 typedef struct owning {
+    const tn_interp_runner *runner;
     tn_heap *heap;
     bool sole; /* nothing else holds what contains the object */
     int depth;
@@ -105,6 +106,8 @@ static tn_tensor *own_tensor(owning o, tn_tensor *t) {
     if (o.sole && t->contiguous && t->object.heap == heap && storage && atomic_load(&storage->refs) == 1 &&
         !storage->mapping)
         return tn_tensor_retain(t);
+    if (tn_interp_check_bytes(o.runner, tn_tensor_bytes(t)) != TN_OK)
+        return NULL;
     tn_tensor *copy = tn_tensor_create_in(heap, (tn_dtype)t->dtype, t->rank, t->dims);
     if (copy && tn_tensor_assign(copy, t) != TN_OK) {
         tn_tensor_destroy(copy);
@@ -217,7 +220,7 @@ static tn_status run_for(const tn_graph *g, const tn_interp_options *options, tn
     tn_interp_runner_free(&r);
     for (uint32_t i = 0; i < n_out && status == TN_OK; i++) {
         tn_object *shared = out[i];
-        out[i] = own((owning){.heap = r.heap, .sole = true}, shared);
+        out[i] = own((owning){.runner = &r, .heap = r.heap, .sole = true}, shared);
         if (!out[i])
             status = tn_error_status();
         tn_object_destroy(shared);

@@ -21,8 +21,10 @@ typedef struct tn_interp_options {
     void *cancel_ctx;
     bool
         check_shapes; /* states in messages that a false inferred shape was looked for; such a shape is an error either way */
-    size_t max_bytes;   /* of the heap's growth during the run; 0: no limit */
-    uint64_t max_nodes; /* nodes and trips run; 0: no limit */
+    size_t max_bytes;           /* of the heap's growth during the run; 0: no limit */
+    uint64_t max_nodes;         /* nodes and trips run; 0: no limit */
+    struct tn_late_cache *late; /* for the nodes of the graph that is run: as in tn_eval; NULL: none */
+    uint32_t late_graph;
 } tn_interp_options;
 
 /* Runs what out_values need of the main region (and what has effects) from in_values: inputs, or inner values of the main region, which

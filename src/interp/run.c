@@ -24,7 +24,7 @@ static tn_status step(tn_interp_runner *r) {
     return TN_OK;
 }
 
-static tn_status check_bytes(const tn_interp_runner *r, size_t more) {
+tn_status tn_interp_check_bytes(const tn_interp_runner *r, size_t more) {
     size_t limit = r->options->max_bytes, used = tn_heap_in_use(r->heap);
     used = used > r->base_bytes ? used - r->base_bytes : 0;
     if (limit && (used > limit || more > limit - used))
@@ -216,7 +216,7 @@ static tn_status make_output(tn_interp_runner *r, tn_interp_scope *s, tn_eval *e
     size_t bytes;
     TN_TRY(tn_dims_count(rank, sizes, &count));
     TN_TRY(tn_dtype_bytes(tn_type_dtype(g, type), count, &bytes));
-    TN_TRY(check_bytes(r, bytes));
+    TN_TRY(tn_interp_check_bytes(r, bytes));
     tn_tensor *t = tn_tensor_new(r->heap, tn_type_dtype(g, type), rank, sizes);
     if (!t)
         return tn_error_status();
@@ -236,7 +236,7 @@ static tn_status evaluate(tn_interp_runner *r, tn_interp_scope *s, tn_eval *e, c
         TN_TRY(run_composite(r, s, e));
     else
         return tn_fail(TN_ERR_UNSUPPORTED, "not supported: %s has no reference evaluation", op->name);
-    TN_TRY(check_bytes(r, 0));
+    TN_TRY(tn_interp_check_bytes(r, 0));
     for (uint32_t i = 0; i < e->outputs; i++) {
         tn_value value = tn_node_output(e->graph, e->node, i);
         if (!e->out[i] && !tn_value_is_wanted(g, value))
@@ -285,7 +285,9 @@ tn_status tn_interp_run_one(tn_interp_runner *r, tn_interp_scope *s, tn_node nod
                  .run_region = run_region,
                  .runner = &f,
                  .log = r->options->log,
-                 .log_ctx = r->options->log_ctx};
+                 .log_ctx = r->options->log_ctx,
+                 .late = s->plan == r->tapped ? r->options->late : NULL,
+                 .late_graph = r->options->late_graph};
     if (e.inputs + e.outputs > FEW) {
         objects = tn_alloc_array(r->heap, (size_t)e.inputs + e.outputs, sizeof(tn_object *));
         if (!objects)

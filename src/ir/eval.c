@@ -44,6 +44,11 @@ tn_status tn_eval_fail(const tn_eval *e, tn_status status, const char *format, .
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
     tn_fail(status, "%s: %s", tn_node_op_name(e->graph, e->node), what);
+    tn_eval_fail_inputs(e);
+    return status;
+}
+
+void tn_eval_fail_inputs(const tn_eval *e) {
     tn_fail_at_node(e->graph, e->node);
     for (uint32_t i = 0; i < e->inputs; i++) {
         char shape[256];
@@ -53,5 +58,4 @@ tn_status tn_eval_fail(const tn_eval *e, tn_status status, const char *format, .
             tn_fail_where("at run time input %u is %s", (unsigned)i,
                           tn_tensor_describe(tn_eval_in(e, i), shape, sizeof shape));
     }
-    return status;
 }

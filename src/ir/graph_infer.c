@@ -58,8 +58,12 @@ void tn_fail_at_node(const tn_graph *g, tn_node node) {
         if (!v.id)
             continue;
         tn_node p = tn_value_producer(g, v);
-        tn_fail_where("input %u: %s%s%s", i, tn_value_describe(g, v, text, sizeof text), p.id ? " from " : "",
-                      p.id ? tn_node_op_name(g, p) : "");
+        char maker[200] = "";
+        if (p.id && tn_node_origin_count(g, p)) /* as the file has it */
+            tn_node_origin(g, p, 0, maker, sizeof maker);
+        else if (p.id)
+            snprintf(maker, sizeof maker, "%s", tn_node_op_name(g, p));
+        tn_fail_where("input %u: %s%s%s", i, tn_value_describe(g, v, text, sizeof text), p.id ? " from " : "", maker);
     }
 }
 

@@ -142,6 +142,10 @@ typedef struct tn_eval {
     /* Where `print` writes; NULL: nowhere. */
     void (*log)(void *ctx, const char *text);
     void *log_ctx;
+    /* What nodes that are expanded at run time became, kept from run to run; NULL: nothing is kept. `late_graph` tells `graph` from
+       others whose nodes are kept there. */
+    struct tn_late_cache *late;
+    uint32_t late_graph;
 } tn_eval;
 
 /* Inputs and outputs as tensors (the caller knows they are). */
@@ -157,6 +161,8 @@ tn_status tn_eval_set(tn_eval *e, uint32_t i, tn_object *object);
 tn_status tn_eval_dims(const tn_eval *e, const char *attr, uint32_t count, int64_t *values);
 /* Fails with the node, its operator, origins and actual input shapes as `where`. */
 tn_status tn_eval_fail(const tn_eval *e, tn_status status, const char *format, ...) TN_PRINTF(3, 4);
+/* Adds these `where` lines to an error that is there already. */
+void tn_eval_fail_inputs(const tn_eval *e);
 
 /* --- the row ------------------------------------------------------------------------------------------------------------ */
 

@@ -1,21 +1,32 @@
 /* Late evaluation: a node that could not be expanded before run time is put alone into a small graph with the shapes and small
-   contents that it now has, expanded there, and run by the interpreter. */
+   contents that it now has, expanded there, and run by the interpreter. The graph is kept for the next run with inputs of these types,
+   sizes and small contents (late.h). */
+#include "onnx/late.h"
+
 #include "interp/interp.h"
 #include "onnx/expander.h"
 
 #include <inttypes.h>
 
 #define META_DEPTH "late_depth" /* of small graphs: how many late nodes they stand in */
-enum { MAX_DEPTH = TN_MAX_NESTING, SMALL = 1024 };
+/* Elements up to which a tensor may say how a node is to be expanded: a shape, axes, pads, scales, sizes of parts. What is larger is
+   data, unless the expansion asks for it. */
+enum { MAX_DEPTH = TN_MAX_NESTING, SMALL = 64, SMALL_FLOAT = 16 };
 
 typedef struct late {
     tn_eval *e;
-    tn_graph *graph;
-    tn_node node;            /* the copy */
-    TN_VEC(tn_value) inputs; /* arguments of the small graph, and what they are fed */
-    TN_VEC(tn_object *) fed;
-    tn_u32_vec wanted; /* outputs that are computed */
+    tn_late_form *form;
+    tn_graph *graph; /* the form's */
+    tn_node node;    /* the copy */
 } late;
+
+/* Whether the contents of an input are part of the form. */
+static bool is_parameter(const tn_object *object, bool constants) {
+    if (!object || tn_object_kind(object) != TN_KIND_TENSOR)
+        return false;
+    const tn_tensor *t = (const tn_tensor *)object;
+    return constants || t->count <= (tn_dtype_is_float((tn_dtype)t->dtype) ? SMALL_FLOAT : SMALL);
+}
 
 /* --- the small graph ---------------------------------------------------------------------------------------------------------------- */
 
@@ -68,25 +79,32 @@ static tn_type type_of(tn_graph *g, const tn_object *object, int depth) {
     return (tn_type){0};
 }
 
-static tn_status add_input(late *l, tn_object *object, bool constant, tn_value *value) {
+static tn_status add_input(late *l, uint32_t index, bool constants, tn_value *value) {
     tn_graph *g = l->graph;
+    tn_object *object = l->e->in[index];
     *value = (tn_value){0};
     if (!object)
         return TN_OK;
-    bool tensor = tn_object_kind(object) == TN_KIND_TENSOR;
-    if (tensor && (constant || tn_tensor_count((tn_tensor *)object) <= SMALL)) {
-        tn_tensor *whole = tn_tensor_contiguous(g->heap, (tn_tensor *)object);
-        *value = whole ? tn_graph_constant(g, whole) : (tn_value){0};
+    const char *name = tn_value_name(l->e->graph, tn_node_input(l->e->graph, l->e->node, index));
+    if (is_parameter(object, constants)) {
+        tn_tensor *t = (tn_tensor *)object;
+        tn_tensor *whole =
+            tn_tensor_create_in(g->heap, (tn_dtype)t->dtype, t->rank, t->dims); /* the caller's may change */
+        if (whole && tn_tensor_assign(whole, t) == TN_OK)
+            *value = tn_graph_constant(g, whole);
         tn_tensor_destroy(whole);
-        return value->id ? TN_OK : tn_error_status();
+        if (!value->id)
+            return tn_error_status();
+        return *name ? tn_value_set_name(g, *value, name) : TN_OK;
     }
     tn_type type = type_of(g, object, 0);
     TN_TRY(tn_graph_check(g));
-    *value = tn_region_add_arg(g, tn_graph_region(g), type, NULL);
+    *value = tn_region_add_arg(g, tn_graph_region(g), type, *name ? name : NULL);
     if (!value->id)
         return tn_graph_check(g);
-    return tn_vec_push(g->heap, &l->inputs, *value) && tn_vec_push(g->heap, &l->fed, object) ? TN_OK
-                                                                                             : tn_error_status();
+    return tn_vec_push(g->heap, &l->form->inputs, *value) && tn_vec_push(g->heap, &l->form->fed, index)
+               ? TN_OK
+               : tn_error_status();
 }
 
 /* Values that differ only in rank or size at run time and small contents are what a late node lacked. */
@@ -128,7 +146,7 @@ static tn_status build(late *l, bool constants) {
         tn_value from = tn_node_input(e->graph, e->node, i), to;
         if (!from.id || tn_map_get(&c.values, from.id, NULL))
             continue;
-        status = add_input(l, e->in[i], constants, &to);
+        status = add_input(l, i, constants, &to);
         if (status == TN_OK && !tn_map_put(g->heap, &c.values, from.id, to.id))
             status = tn_error_status();
     }
@@ -139,13 +157,83 @@ static tn_status build(late *l, bool constants) {
     for (uint32_t i = 0; i < e->outputs && status == TN_OK; i++) {
         if (!tn_value_is_wanted(e->graph, tn_node_output(e->graph, e->node, i)))
             continue;
-        if (!tn_vec_push(g->heap, &l->wanted, i))
+        if (!tn_vec_push(g->heap, &l->form->wanted, i))
             status = tn_error_status();
         else
             status = tn_graph_add_output(g, tn_node_output(g, l->node, i), "");
     }
     tn_onnx_copier_free(&c);
     return status;
+}
+
+/* --- what tells forms apart ---------------------------------------------------------------------------------------------------------- */
+
+static void key_tensor(tn_text *key, const tn_tensor *t, bool contents) {
+    tn_text_printf(key, "%c%d,%d", contents ? '=' : ':', t->dtype, t->rank);
+    tn_text_bytes(key, (const char *)t->dims, (size_t)t->rank * sizeof *t->dims);
+    if (!contents || !t->count)
+        return;
+    tn_tensor *whole = tn_tensor_contiguous(key->heap, (tn_tensor *)(uintptr_t)t);
+    if (!whole) {
+        key->failed = true;
+        return;
+    }
+    if (t->dtype != TN_STRING)
+        tn_text_bytes(key, whole->data, tn_tensor_bytes(whole));
+    for (int64_t i = 0; t->dtype == TN_STRING && i < t->count; i++) {
+        tn_string text;
+        if (tn_tensor_get_string(whole, i, &text) != TN_OK)
+            break; /* i is in range */
+        tn_text_bytes(key, (const char *)&text.length, sizeof text.length);
+        tn_text_bytes(key, text.data, text.length);
+    }
+    tn_tensor_destroy(whole);
+}
+
+/* Follows type_of: what has one type there has one text here. */
+static void key_object(tn_text *key, const tn_object *object, bool contents, int depth) {
+    if (!object || depth > TN_MAX_NESTING) {
+        tn_text_add(key, "_");
+        return;
+    }
+    switch (tn_object_kind(object)) {
+    case TN_KIND_TENSOR: key_tensor(key, (const tn_tensor *)object, contents); return;
+    case TN_KIND_SEQUENCE: {
+        const tn_object *first = tn_sequence_length(object) ? tn_sequence_at(object, 0) : NULL;
+        if (first && tn_object_kind(first) == TN_KIND_TENSOR) {
+            tn_text_printf(key, "S%d", (int)tn_tensor_dtype((const tn_tensor *)first));
+            return;
+        }
+        tn_text_add(key, "s");
+        key_object(key, first, false, depth + 1);
+        return;
+    }
+    case TN_KIND_OPTIONAL:
+        tn_text_add(key, "o");
+        key_object(key, tn_optional_get(object), false, depth + 1);
+        return;
+    case TN_KIND_MAP: {
+        const tn_object *values = tn_map_values(object);
+        bool list = tn_object_kind(values) == TN_KIND_SEQUENCE && tn_sequence_length(values);
+        tn_text_printf(key, "m%d", (int)tn_tensor_dtype(tn_map_keys(object)));
+        key_object(key, list ? tn_sequence_at(values, 0) : NULL, false, depth + 1);
+        return;
+    }
+    }
+}
+
+/* False: too long to be kept. */
+static bool make_key(const tn_eval *e, bool constants, tn_text *key) {
+    size_t contents = 0;
+    for (uint32_t i = 0; i < e->inputs; i++)
+        if (is_parameter(e->in[i], constants))
+            contents += tn_tensor_bytes((const tn_tensor *)e->in[i]);
+    if (contents > TN_LATE_KEY)
+        return false;
+    tn_text_add(key, constants ? "all" : "");
+    for (uint32_t i = 0; i < e->inputs; i++)
+        key_object(key, e->in[i], is_parameter(e->in[i], constants), 0);
+    return !key->failed && key->len <= TN_LATE_KEY;
 }
 
 /* --- running ------------------------------------------------------------------------------------------------------------------------- */
@@ -159,48 +247,92 @@ static tn_status expand(late *l) {
     return status;
 }
 
-static tn_status run(late *l) {
-    tn_eval *e = l->e;
-    tn_graph *g = l->graph;
-    uint32_t n = l->wanted.len;
-    tn_value *values = tn_alloc_array(g->heap, n, sizeof *values);
-    tn_object **results = tn_alloc_array(g->heap, n, sizeof *results);
-    tn_status status = values && results ? TN_OK : tn_error_status();
+static tn_status run(tn_eval *e, const tn_late_form *form) {
+    uint32_t n = form->wanted.len, fed = form->fed.len;
+    tn_value *values = tn_alloc_array(e->heap, n + 1u, sizeof *values);
+    tn_object **objects = tn_alloc_array(e->heap, (size_t)n + fed + 1, sizeof *objects);
+    tn_object **results = objects ? objects + fed : NULL;
+    tn_status status = values && objects ? TN_OK : tn_error_status();
     for (uint32_t i = 0; i < n && status == TN_OK; i++)
-        values[i] = tn_graph_output(g, i);
-    tn_interp_options options = {
-        .heap = e->heap, .pool = e->pool, .max_bytes = e->max_bytes, .log = e->log, .log_ctx = e->log_ctx};
+        values[i] = tn_graph_output(form->graph, i);
+    for (uint32_t i = 0; i < fed && status == TN_OK; i++)
+        objects[i] = e->in[form->fed.data[i]];
+    tn_interp_options options = {.heap = e->heap,
+                                 .pool = e->pool,
+                                 .max_bytes = e->max_bytes,
+                                 .log = e->log,
+                                 .log_ctx = e->log_ctx,
+                                 .late = form->number ? e->late : NULL,
+                                 .late_graph = form->number};
     if (status == TN_OK)
-        status = tn_interp_run(g, &options, l->inputs.len, l->inputs.data, l->fed.data, n, values, results);
+        status = tn_interp_run(form->graph, &options, fed, form->inputs.data, objects, n, values, results);
     for (uint32_t i = 0; i < n && status == TN_OK; i++) {
         tn_object *object = results[i];
         results[i] = NULL;
-        status = tn_eval_set(e, l->wanted.data[i], object);
+        status = tn_eval_set(e, form->wanted.data[i], object);
     }
     for (uint32_t i = 0; results && i < n; i++)
         tn_object_destroy(results[i]);
-    tn_free(g->heap, values);
-    tn_free(g->heap, results);
+    tn_free(e->heap, values);
+    tn_free(e->heap, objects);
     return status;
 }
 
-static tn_status attempt(tn_eval *e, bool constants) {
-    late l = {.e = e, .graph = tn_graph_new(e->heap, e->graph->ops)};
-    if (!l.graph)
+/* A new reference to the form of the node for its inputs. */
+static tn_status make_form(tn_eval *e, bool constants, bool more, tn_heap *heap, tn_late_form **out) {
+    late l = {.e = e, .form = tn_late_form_create(heap)};
+    if (!l.form)
         return tn_error_status();
-    tn_heap *heap = l.graph->heap;
-    tn_status status = build(&l, constants);
+    *out = l.form;
+    l.graph = l.form->graph = tn_graph_new(heap, e->graph->ops);
+    tn_status status = l.graph ? build(&l, constants) : tn_error_status();
     if (status == TN_OK)
         status = expand(&l);
     if (status == TN_OK)
-        status = run(&l);
+        tn_graph_freeze(l.graph);
+    if (status == TN_ERR_UNSUPPORTED && more) {
+        tn_graph_destroy(l.graph);
+        l.form->graph = NULL;
+        return TN_OK;
+    }
+    return status;
+}
+
+/* `more`: there are contents that are not constants yet, so that *retry may be answered: they are needed. */
+static tn_status attempt(tn_eval *e, bool constants, bool more, bool *retry) {
+    tn_heap *heap = e->late ? tn_late_cache_heap(e->late) : e->heap;
+    uint64_t place = (uint64_t)e->late_graph << 32 | e->node.id;
+    tn_text key;
+    tn_text_init(&key, heap);
+    bool kept = e->late && make_key(e, constants, &key);
+    tn_late_form *form = kept ? tn_late_cache_find(e->late, place, &key) : NULL;
+    tn_status status = key.failed ? TN_ERR_MEMORY : TN_OK;
+    if (status == TN_OK && !form) {
+        status = make_form(e, constants, more, heap, &form);
+        if (status == TN_OK && kept)
+            tn_late_cache_put(e->late, place, &key, form);
+    }
+    *retry = status == TN_OK && !form->graph;
+    if (status == TN_OK && form->graph)
+        status = run(e, form);
     tn_error_record error;
     tn_error_save(&error);
-    tn_vec_free(heap, &l.inputs);
-    tn_vec_free(heap, &l.fed);
-    tn_vec_free(heap, &l.wanted);
-    tn_graph_destroy(l.graph);
+    tn_text_free(&key);
+    tn_late_form_release(form);
     return status == TN_OK ? TN_OK : tn_error_restore(&error);
+}
+
+/* What cannot be expanded for the inputs of this run may be right for others: the node as the user knows it, with these inputs. */
+static tn_status fail_late(const tn_eval *e, tn_status status) {
+    if (status == TN_ERR_MODEL) {
+        tn_error_record error;
+        tn_error_save(&error);
+        error.status = status = TN_ERR_INPUT;
+        tn_error_restore(&error);
+    }
+    if (status == TN_ERR_INPUT)
+        tn_eval_fail_inputs(e);
+    return status;
 }
 
 tn_status tn_onnx_late_eval(tn_eval *e) {
@@ -208,13 +340,12 @@ tn_status tn_onnx_late_eval(tn_eval *e) {
         return tn_eval_fail(e, TN_ERR_LIMIT, "operators that are expanded at run time are nested deeper than %d",
                             MAX_DEPTH);
     }
-    bool large = false;
+    bool more = false, retry;
     for (uint32_t i = 0; i < e->inputs; i++)
-        large = large || (e->in[i] && tn_object_kind(e->in[i]) == TN_KIND_TENSOR &&
-                          tn_tensor_count((tn_tensor *)e->in[i]) > SMALL);
-    tn_status status = attempt(e, false);
+        more = more || (is_parameter(e->in[i], true) && !is_parameter(e->in[i], false));
+    tn_status status = attempt(e, false, more, &retry);
     /* an expansion may need the contents of a large input */
-    if (status == TN_ERR_UNSUPPORTED && large)
-        status = attempt(e, true);
-    return status;
+    if (status == TN_OK && retry)
+        status = attempt(e, true, false, &retry);
+    return status == TN_OK ? TN_OK : fail_late(e, status);
 }

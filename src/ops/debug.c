@@ -2,6 +2,7 @@
 #include "base/buffer.h"
 #include "ops/infer.h"
 #include "ops/ops.h"
+#include "ops/support.h"
 
 #include <inttypes.h>
 
@@ -88,7 +89,7 @@ static tn_status print_text(const tn_eval *e, tn_text *text) {
         return text->failed ? TN_ERR_MEMORY : TN_OK;
     }
     char shape[256];
-    tn_tensor *t = tn_tensor_contiguous(e->heap, x);
+    tn_tensor *t = tn_eval_contiguous(e, x);
     if (!t)
         return tn_error_status();
     tn_text_printf(text, "%s ", tn_tensor_describe(t, shape, sizeof shape));

@@ -8,6 +8,7 @@
 #include "ops/move.h"
 #include "ops/ops.h"
 #include "ops/plain.h"
+#include "ops/support.h"
 
 /* --- infer -------------------------------------------------------------------------------------------------------- */
 
@@ -311,7 +312,7 @@ static tn_status read_shape(tn_eval *e, uint32_t input, int64_t *dims, int *rank
 
 static tn_status eval_dynamic_reshape(tn_eval *e) {
     tn_tensor *x = tn_eval_in(e, 0);
-    int64_t dims[TN_MAX_RANK], others = 1, count;
+    int64_t dims[TN_MAX_RANK], others = 1;
     int rank, hole;
     TN_TRY(read_shape(e, 1, dims, &rank, &hole));
     if (hole >= 0) {
@@ -322,12 +323,7 @@ static tn_status eval_dynamic_reshape(tn_eval *e) {
                                 x->count);
         dims[hole] = x->count / others;
     }
-    if (tn_dims_count(rank, dims, &count) != TN_OK || count != x->count)
-        return tn_eval_fail(e, TN_ERR_INPUT, "x has %" PRId64 " elements, the new shape another number", x->count);
-    tn_tensor *whole = tn_tensor_contiguous(e->heap, x);
-    tn_tensor *y = whole != NULL ? tn_tensor_view(e->heap, whole, (tn_dtype)x->dtype, rank, dims, NULL, 0) : NULL;
-    tn_tensor_destroy(whole);
-    return y != NULL ? tn_eval_set(e, 0, tn_tensor_object(y)) : tn_error_status();
+    return tn_eval_reshaped(e, x, rank, dims);
 }
 
 /* Output 0 as a view of x, or of its unpacked elements, packed again. */

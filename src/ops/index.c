@@ -130,7 +130,7 @@ static tn_status eval_gather(tn_eval *e) {
     tn_space_init(&inner, x->rank - axis - 1, x->dims + axis + 1, x->strides + axis + 1);
     bool packed = tn_dtype_is_subbyte((tn_dtype)x->dtype);
     tn_tensor *from = packed           ? tn_unpack_bits(e->heap, x)
-                      : inner.rank > 1 ? tn_tensor_contiguous(e->heap, x)
+                      : inner.rank > 1 ? tn_eval_contiguous(e, x)
                                        : tn_tensor_retain(x);
     tn_tensor *to = packed ? tn_tensor_new(e->heap, TN_U8, rank, dims) : tn_tensor_retain(out);
     tn_status status = from != NULL && to != NULL ? take(to, from, axis, at, indices->count) : tn_error_status();

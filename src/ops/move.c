@@ -26,8 +26,10 @@ static tn_status infer_reshape(tn_infer *c) {
         return tn_error_status();
     if (tn_dim_never_equal(c->graph, from, to)) {
         char a[96], b[64], d[64];
-        return tn_infer_fail(c, "%s has %s elements, the new shape %s", tn_operand_describe(c, &x, a, sizeof a),
-                             tn_dim_describe(c->graph, from, b, sizeof b), tn_dim_describe(c->graph, to, d, sizeof d));
+        tn_infer_fail(c, "%s has %s elements, the new shape %s", tn_operand_describe(c, &x, a, sizeof a),
+                      tn_dim_describe(c->graph, from, b, sizeof b), tn_dim_describe(c->graph, to, d, sizeof d));
+        tn_fail_hint("the sizes of the new shape must multiply to %s", b);
+        return tn_error_status();
     }
     TN_TRY(tn_infer_tensor(c, 0, x.dtype, rank, shape));
     if (rank <= 1) {

@@ -31,14 +31,9 @@ tn_status tn_eval_reshape(tn_eval *e) {
     tn_tensor *x = tn_eval_in(e, 0);
     const tn_dim *shape;
     int rank = (int)tn_attr_dims(e->graph, e->node, "shape", &shape);
-    int64_t dims[TN_MAX_RANK], count;
+    int64_t dims[TN_MAX_RANK];
     TN_TRY(tn_eval_sizes(e, "shape", rank, dims));
-    if (tn_dims_count(rank, dims, &count) != TN_OK || count != x->count)
-        return tn_eval_fail(e, TN_ERR_INPUT, "x has %" PRId64 " elements, the new shape another number", x->count);
-    tn_tensor *whole = tn_tensor_contiguous(e->heap, x);
-    tn_tensor *y = whole != NULL ? tn_tensor_view(e->heap, whole, (tn_dtype)x->dtype, rank, dims, NULL, 0) : NULL;
-    tn_tensor_destroy(whole);
-    return y != NULL ? tn_eval_set(e, 0, tn_tensor_object(y)) : tn_error_status();
+    return tn_eval_reshaped(e, x, rank, dims);
 }
 
 static tn_tensor *view_transposed(tn_eval *e, tn_tensor *x, const void *how) {

@@ -4,6 +4,7 @@
 #include "ops/fold.h"
 #include "ops/ops.h"
 #include "ops/plain.h"
+#include "ops/support.h"
 
 static tn_scalar_op operation(const tn_graph *graph, tn_node node) {
     return (tn_scalar_op)tn_node_op(graph, node)->code;
@@ -81,7 +82,7 @@ static tn_status eval_arg(tn_eval *e) {
         return TN_OK;
     if (x->dims[axis] == 0)
         return tn_eval_fail(e, TN_ERR_INPUT, "axis %d has no elements to choose from", axis);
-    tn_tensor *flat = tn_tensor_contiguous(e->heap, x);
+    tn_tensor *flat = tn_eval_contiguous(e, x);
     if (flat == NULL)
         return tn_error_status();
     w.x = flat;
@@ -157,7 +158,7 @@ static tn_status eval_cumulative(tn_eval *e) {
         return tn_error_status();
     if (w.out->count == 0)
         return TN_OK;
-    tn_tensor *flat = tn_tensor_contiguous(e->heap, x);
+    tn_tensor *flat = tn_eval_contiguous(e, x);
     if (flat == NULL)
         return tn_error_status();
     w.x = flat;

@@ -4,6 +4,7 @@
 #include "ops/contents.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
+#include "ops/support.h"
 
 /* --- select ------------------------------------------------------------------------------------------------------- */
 
@@ -216,7 +217,7 @@ static tn_status eval_cast(tn_eval *e) {
         tn_walk_split(e->pool, out->rank, out->dims, 2, operand, cast_row, &work);
         return TN_OK;
     }
-    tn_tensor *packed = tn_tensor_contiguous(e->heap, x);
+    tn_tensor *packed = tn_eval_contiguous(e, x);
     if (packed == NULL)
         return tn_error_status();
     if (out->count > 0)

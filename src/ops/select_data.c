@@ -3,6 +3,7 @@
 
 #include "ops/ops.h"
 #include "ops/plain.h"
+#include "ops/support.h"
 
 /* The size as a fresh symbol, at most `most`. */
 static tn_dim fresh_size(tn_infer *c, uint32_t output, int axis, tn_dim most) {
@@ -267,7 +268,7 @@ static tn_status put_list(tn_eval *e, uint32_t output, int64_t n, const int64_t 
 }
 
 static tn_status eval_unique(tn_eval *e) {
-    tn_tensor *x = tn_eval_in(e, 0), *flat = tn_tensor_contiguous(e->heap, x);
+    tn_tensor *x = tn_eval_in(e, 0), *flat = tn_eval_contiguous(e, x);
     int axis = chosen_axis(e->graph, e->node);
     slices s = {flat, axis_lanes(x, axis)};
     int64_t n = s.lanes.length, groups = 0, *room = NULL;

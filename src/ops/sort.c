@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "ops/ops.h"
 #include "ops/plain.h"
+#include "ops/support.h"
 
 /* --- one lane ----------------------------------------------------------------------------------------------------- */
 
@@ -102,7 +103,7 @@ static tn_status order_axis(tn_eval *e, int axis, bool descending, int64_t keep)
     if (values->count == 0)
         return TN_OK;
     tn_lanes l = tn_lanes_of(x->rank, x->dims, axis);
-    tn_tensor *flat = tn_tensor_contiguous(e->heap, x);
+    tn_tensor *flat = tn_eval_contiguous(e, x);
     entry *list = tn_alloc_array(e->heap, (size_t)l.length, 2 * sizeof *list);
     tn_status status = flat != NULL && list != NULL ? TN_OK : tn_error_status();
     for (int64_t lane = 0; lane < l.outer * l.inner && status == TN_OK; lane++) {

@@ -149,6 +149,87 @@ tn_status tn_eval_window(const tn_eval *e, const char *what, int axis, int64_t i
     return TN_OK;
 }
 
+tn_tensor *tn_eval_contiguous(const tn_eval *e, tn_tensor *x) {
+    size_t bytes = x->contiguous ? 0 : tn_tensor_bytes(x);
+    if (e->max_bytes && bytes > e->max_bytes) {
+        tn_eval_fail(e, TN_ERR_LIMIT, "%zu bytes more would be needed, %zu are left", bytes, e->max_bytes);
+        return NULL;
+    }
+    return tn_tensor_contiguous(e->heap, x);
+}
+
+/* The strides of x seen in another shape of as many elements (at least one); false when its elements do not lie so. Both shapes are
+   cut, from the last dimension on, into the shortest pieces of equal products: those of x must each be one run. */
+static bool strides_of_shape(const tn_tensor *x, int rank, const int64_t *dims, int64_t *strides) {
+    int from = x->rank, to = rank;
+    while (from > 0 || to > 0) {
+        int from_end = from, to_end = to;
+        int64_t have = from > 0 ? x->dims[--from] : 1, want = to > 0 ? dims[--to] : 1;
+        while (have != want) {
+            if (have < want ? from == 0 : to == 0)
+                return false;
+            if (have < want)
+                have *= x->dims[--from];
+            else
+                want *= dims[--to];
+        }
+        int64_t step = 0, next = 0; /* between neighbours of the piece; what the next larger dimension must have */
+        bool begun = false;
+        for (int i = from_end - 1; i >= from; i--) {
+            if (x->dims[i] == 1)
+                continue;
+            if (begun && x->strides[i] != next)
+                return false;
+            step = begun ? step : x->strides[i];
+            begun = true;
+            next = x->strides[i] * x->dims[i];
+        }
+        for (int i = to_end - 1; i >= to; i--) {
+            strides[i] = step;
+            step *= dims[i];
+        }
+    }
+    return true;
+}
+
+static void put_dims(tn_text *out, int rank, const int64_t *dims) {
+    tn_text_add(out, "[");
+    for (int i = 0; i < rank; i++)
+        tn_text_printf(out, "%s%" PRId64, i ? "," : "", dims[i]);
+    tn_text_add(out, "]");
+}
+
+static tn_status fail_reshape(const tn_eval *e, const tn_tensor *x, int rank, const int64_t *dims) {
+    tn_text from, to;
+    tn_text_init(&from, e->heap);
+    tn_text_init(&to, e->heap);
+    put_dims(&from, x->rank, x->dims);
+    put_dims(&to, rank, dims);
+    tn_eval_fail(e, TN_ERR_INPUT, "%s cannot become %s: x has %" PRId64 " elements, the new shape another number",
+                 from.failed ? "x" : from.data, to.failed ? "this shape" : to.data, x->count);
+    tn_fail_hint("the sizes of the new shape must multiply to %" PRId64
+                 "; a size that was written into the model as a number may belong to the input it was exported with",
+                 x->count);
+    tn_text_free(&from);
+    tn_text_free(&to);
+    return TN_ERR_INPUT;
+}
+
+tn_status tn_eval_reshaped(tn_eval *e, tn_tensor *x, int rank, const int64_t *dims) {
+    int64_t count, strides[TN_MAX_RANK];
+    if (tn_dims_count(rank, dims, &count) != TN_OK || count != x->count)
+        return fail_reshape(e, x, rank, dims);
+    tn_tensor *y = NULL;
+    if (!x->contiguous && count > 0 && strides_of_shape(x, rank, dims, strides))
+        y = tn_tensor_view(e->heap, x, (tn_dtype)x->dtype, rank, dims, strides, 0);
+    else {
+        tn_tensor *whole = tn_eval_contiguous(e, x);
+        y = whole != NULL ? tn_tensor_view(e->heap, whole, (tn_dtype)x->dtype, rank, dims, NULL, 0) : NULL;
+        tn_tensor_destroy(whole);
+    }
+    return y != NULL ? tn_eval_set(e, 0, tn_tensor_object(y)) : tn_error_status();
+}
+
 tn_tensor *tn_unpack_bits(tn_heap *heap, const tn_tensor *packed) {
     tn_tensor *bytes = tn_tensor_new(heap, TN_U8, packed->rank, packed->dims);
     if (bytes == NULL)

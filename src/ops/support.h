@@ -34,6 +34,11 @@ tn_status tn_eval_sizes(const tn_eval *e, const char *attr, int count, int64_t *
 /* tn_infer_window at run time. */
 tn_status tn_eval_window(const tn_eval *e, const char *what, int axis, int64_t in, int64_t lo, int64_t hi,
                          int64_t window, int64_t stride, int64_t dilation, int64_t *out);
+/* x as it is when it is contiguous, else a copy, which must fit in what the run may still allocate. NULL: the error is set. */
+tn_tensor *tn_eval_contiguous(const tn_eval *e, tn_tensor *x);
+/* Output 0 := x with another shape of as many elements: a view where the strides allow it, whatever x stands for (a broadcast
+   number is not written out), else a copy. */
+tn_status tn_eval_reshaped(tn_eval *e, tn_tensor *x, int rank, const int64_t *dims);
 /* Packed elements (fewer than 8 bits) as bytes: a new contiguous u8 tensor of the same dims with the bits of each
    element, and back from any strides into a packed tensor of as many elements. */
 tn_tensor *tn_unpack_bits(tn_heap *heap, const tn_tensor *packed);

@@ -291,7 +291,8 @@ static tn_status run_row(frame *f, const tn_host_call *h, tn_object **in, tn_obj
                  .pool = f->options->pool,
                  .env = &f->env,
                  .log = f->options->log,
-                 .log_ctx = f->options->log_ctx};
+                 .log_ctx = f->options->log_ctx,
+                 .late = f->options->late};
     return op->eval(&e);
 }
 
@@ -322,8 +323,11 @@ static tn_status run_regions(frame *f, const tn_host_call *h, tn_object **in, tn
         objects[n] = view_object(f, p->view_list.data[h->outer + 2 * i + 1]);
         status = objects[n++] ? TN_OK : tn_error_status();
     }
-    tn_interp_options o = {
-        .heap = f->heap, .pool = f->options->pool, .log = f->options->log, .log_ctx = f->options->log_ctx};
+    tn_interp_options o = {.heap = f->heap,
+                           .pool = f->options->pool,
+                           .log = f->options->log,
+                           .log_ctx = f->options->log_ctx,
+                           .late = f->options->late};
     if (status == TN_OK)
         status = tn_interp_run_node(p->graph, &o, h->node, &f->env, n, values, objects, out);
     for (uint32_t i = 0; i < n; i++)

@@ -9,8 +9,9 @@ typedef struct tn_execute_options {
     tn_pool *pool;
     void (*log)(void *ctx, const char *text); /* of `print` nodes; NULL: dropped */
     void *log_ctx;
-    uint64_t max_bytes;    /* refuse to allocate more for this run; 0: no limit */
-    uint64_t *arena_bytes; /* receives the bytes of the run's arenas; NULL: not wanted */
+    uint64_t max_bytes;         /* refuse to allocate more for this run; 0: no limit */
+    struct tn_late_cache *late; /* of nodes that are expanded at run time; NULL: none */
+    uint64_t *arena_bytes;      /* receives the bytes of the run's arenas; NULL: not wanted */
 } tn_execute_options;
 
 /* Runs a plan: in[i] is graph input i (NULL: not given, which is an error when the plan reads it). out[i] receives output i of the

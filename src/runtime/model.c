@@ -8,6 +8,7 @@
 #include "ir/binary.h"
 #include "ir/text.h"
 #include "onnx/custom.h"
+#include "onnx/late.h"
 #include "onnx/model.h"
 #include "onnx/op.h"
 
@@ -138,6 +139,7 @@ static void compiled_free(tn_heap *heap, tn_compiled *c) {
         tn_plan_destroy(c->plan);
     else
         tn_graph_destroy(c->graph);
+    tn_late_cache_destroy(c->late);
     tn_free(heap, c->key);
     tn_free(heap, c);
 }
@@ -210,9 +212,11 @@ tn_compiled *tn_model_compile(tn_model *m, const tn_compile_key *key) {
         c = NULL;
     } else {
         c->key = text;
-        if (tn_compile(m, key, c) == TN_OK)
+        c->late = tn_late_cache_create(m->heap);
+        if (c->late && tn_compile(m, key, c) == TN_OK)
             m->compiled.data[m->compiled.len++] = c;
         else {
+            tn_late_cache_destroy(c->late);
             tn_free(m->heap, c->key);
             tn_free(m->heap, c);
             c = NULL;

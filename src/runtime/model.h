@@ -25,7 +25,8 @@ typedef struct tn_compiled {
     char *key;       /* tn_compile_key as text */
     tn_graph *graph; /* the plan's, when there is one */
     tn_plan *plan;
-    uint64_t used; /* for eviction */
+    struct tn_late_cache *late; /* of the graph's nodes that are expanded at run time */
+    uint64_t used;              /* for eviction */
 } tn_compiled;
 
 #define TN_COMPILED_KEPT 16 /* forms a model keeps that no session holds */

@@ -4,6 +4,7 @@
 
 #include "base/os.h"
 #include "interp/interp.h"
+#include "onnx/late.h"
 #include "runtime/execute.h"
 #include "runtime/model.h"
 
@@ -216,7 +217,8 @@ static tn_status run_reference(tn_session *s, const tn_compiled *c, tn_object **
                            .tap = s->options.tap ? tap : NULL,
                            .tap_ctx = &t,
                            .check_shapes = s->options.check_shapes,
-                           .max_bytes = s->options.max_bytes};
+                           .max_bytes = s->options.max_bytes,
+                           .late = c->late};
     tn_status status = values && given ? TN_OK : TN_ERR_MEMORY;
     if (status == TN_OK) {
         for (uint32_t i = 0; i < n_in; i++)
@@ -281,6 +283,7 @@ static tn_status run_compiled(tn_session *s, const tn_compiled *c, uint32_t n_in
                                 .log = log_text,
                                 .log_ctx = s->model,
                                 .max_bytes = s->options.max_bytes,
+                                .late = c->late,
                                 .arena_bytes = &bytes};
         status = tn_execute(c->plan, &o, in, out);
         s->arena_bytes = bytes;
@@ -344,6 +347,10 @@ tn_status tn_session_describe(tn_session *s, tn_session_report *report) {
     const tn_graph *g = s->compiled->graph;
     for (tn_node n = tn_region_first(g, tn_graph_region(g)); n.id; n = tn_node_next(g, n))
         report->nodes += !tn_node_has_trait(g, n, TN_TERMINATOR | TN_CONSTANT);
+    tn_late_counts late = tn_late_cache_counts(s->compiled->late);
+    report->expansions = late.made;
+    report->expansions_found = late.found;
+    report->expansion_bytes = late.bytes;
     const tn_plan *p = s->compiled->plan;
     if (p) {
         report->kernels = p->kernel.len;

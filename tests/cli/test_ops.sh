@@ -41,7 +41,7 @@ END
 fi
 
 expect 0 ops --markdown
-says "$out" "# Operators" '| `add(a, b)` | a + b; integers wrap | float, int | elementwise, commutative, associative, exact | kernels |' "| Conv | 1- |"
+says "$out" "# Operators" '| `add(a, b)` | a + b; integers wrap | float, int | elementwise, commutative, associative, exact | yes | kernels |' "| Conv | 1- | yes | by primitives |"
 # no cell breaks its row: each row of a table has as many as its head
 awk '/^\|/ { gsub(/\\\|/, ""); n = gsub(/\|/, ""); if (!last) head = n; else if (n != head) print NR ": " n " cells, not " head; last = 1; next } { last = 0 }' "$out" >"$work/broken"
 [ ! -s "$work/broken" ] || { fail "broken tables"; head -3 "$work/broken"; }

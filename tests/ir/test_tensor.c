@@ -80,6 +80,7 @@ static void test_create(void **state) {
     tn_tensor_destroy(t);
 }
 
+/* B7: the bytes of a strided view are asked of one function, which gives the extent touched. */
 static void test_extent(void **state) {
     (void)state;
     size_t bytes;
