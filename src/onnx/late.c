@@ -32,28 +32,42 @@ static bool is_parameter(const tn_object *object, bool constants) {
 
 static tn_type type_of(tn_graph *g, const tn_object *object, int depth);
 
-/* What all items of a sequence are: a size in which they differ is any, a rank in which they differ is not known. */
-static tn_type type_of_items(tn_graph *g, const tn_object *sequence, int depth) {
+/* What all tensors of a sequence are. */
+typedef struct common {
+    const tn_tensor *first;
+    bool same_dtype, same_rank, same[TN_MAX_RANK]; /* sizes */
+} common;
+
+/* False: the first item is no tensor, or there is none. */
+static bool common_of(const tn_object *sequence, common *c) {
     size_t n = tn_sequence_length(sequence);
     const tn_object *object = n ? tn_sequence_at(sequence, 0) : NULL;
     if (!object || tn_object_kind(object) != TN_KIND_TENSOR)
-        return type_of(g, object, depth + 1);
-    const tn_tensor *first = (const tn_tensor *)object;
-    bool same_rank = true, same[TN_MAX_RANK];
-    for (int a = 0; a < first->rank; a++)
-        same[a] = true;
-    for (size_t i = 1; i < n; i++) {
+        return false;
+    *c = (common){.first = (const tn_tensor *)object, .same_dtype = true, .same_rank = true};
+    for (int a = 0; a < c->first->rank; a++)
+        c->same[a] = true;
+    for (size_t i = 1; i < n && c->same_dtype; i++) {
         const tn_tensor *t = tn_object_tensor(tn_sequence_at(sequence, i));
-        if (!t || t->dtype != first->dtype)
-            return (tn_type){0};
-        same_rank = same_rank && t->rank == first->rank;
-        for (int a = 0; same_rank && a < t->rank; a++)
-            same[a] &= t->dims[a] == first->dims[a];
+        c->same_dtype = t && t->dtype == c->first->dtype;
+        c->same_rank = c->same_rank && c->same_dtype && t->rank == c->first->rank;
+        for (int a = 0; c->same_rank && a < t->rank; a++)
+            c->same[a] &= t->dims[a] == c->first->dims[a];
     }
+    return true;
+}
+
+/* A size in which the items differ is any, a rank in which they differ is not known. */
+static tn_type type_of_items(tn_graph *g, const tn_object *sequence, int depth) {
+    common c;
+    if (!common_of(sequence, &c))
+        return type_of(g, tn_sequence_length(sequence) ? tn_sequence_at(sequence, 0) : NULL, depth + 1);
+    if (!c.same_dtype)
+        return (tn_type){0};
     tn_dim dims[TN_MAX_RANK];
-    for (int a = 0; same_rank && a < first->rank; a++)
-        dims[a] = same[a] ? tn_dim_const(g, first->dims[a]) : tn_dim_fresh(g, 0, INT64_MAX);
-    return tn_type_tensor(g, (tn_dtype)first->dtype, same_rank ? first->rank : -1, dims);
+    for (int a = 0; c.same_rank && a < c.first->rank; a++)
+        dims[a] = c.same[a] ? tn_dim_const(g, c.first->dims[a]) : tn_dim_fresh(g, 0, INT64_MAX);
+    return tn_type_tensor(g, (tn_dtype)c.first->dtype, c.same_rank ? c.first->rank : -1, dims);
 }
 
 static tn_type type_of(tn_graph *g, const tn_object *object, int depth) {
@@ -199,13 +213,15 @@ static void key_object(tn_text *key, const tn_object *object, bool contents, int
     switch (tn_object_kind(object)) {
     case TN_KIND_TENSOR: key_tensor(key, (const tn_tensor *)object, contents); return;
     case TN_KIND_SEQUENCE: {
-        const tn_object *first = tn_sequence_length(object) ? tn_sequence_at(object, 0) : NULL;
-        if (first && tn_object_kind(first) == TN_KIND_TENSOR) {
-            tn_text_printf(key, "S%d", (int)tn_tensor_dtype((const tn_tensor *)first));
+        common c;
+        if (!common_of(object, &c)) {
+            tn_text_add(key, "s");
+            key_object(key, tn_sequence_length(object) ? tn_sequence_at(object, 0) : NULL, false, depth + 1);
             return;
         }
-        tn_text_add(key, "s");
-        key_object(key, first, false, depth + 1);
+        tn_text_printf(key, "S%d,%d", c.same_dtype ? c.first->dtype : -1, c.same_rank ? c.first->rank : -1);
+        for (int a = 0; c.same_rank && a < c.first->rank; a++)
+            tn_text_printf(key, ",%" PRId64, c.same[a] ? c.first->dims[a] : -1);
         return;
     }
     case TN_KIND_OPTIONAL:

@@ -85,6 +85,55 @@ static void test_found_again(void **state) {
     }
 }
 
+/* Sequences: two items of one shape, of another, of one rank, of two ranks. */
+static void test_sequences(void **state) {
+    (void)state;
+    tn_text g = message(), bytes;
+    put_value(&g, 11, "x", TN_F32, "N");
+    put_value(&g, 11, "z", TN_I64, "R");
+    put_value(&g, 11, "w", TN_I64, "Q");
+    put_node(&g, "Reshape", "bend", "x,z", "a");
+    put_node(&g, "Reshape", "bend2", "x,w", "b");
+    put_node(&g, "SequenceConstruct", "both", "a,b", "s");
+    put_node(&g, "Identity", "on", "s", "t");
+    put_node(&g, "SequenceLength", "count", "t", "n");
+    put_node(&g, "Sub", "last", "n,n", "at");
+    put_node(&g, "SequenceAt", "take", "t,at", "y");
+    put_value(&g, 12, "y", TN_F32, NULL);
+    tn_model *model = path_model(17, g, NULL, &bytes);
+    static const struct {
+        int rank[2];
+        int64_t shape[2][3];
+    } cases[] = {{{2, 2}, {{2, 12}, {2, 12}}},    {{2, 2}, {{3, 8}, {3, 8}}},     {{2, 2}, {{2, 12}, {3, 8}}},
+                 {{2, 2}, {{3, 8}, {2, 12}}},     {{2, 3}, {{2, 12}, {2, 3, 4}}}, {{3, 2}, {{2, 3, 4}, {2, 12}}},
+                 {{3, 3}, {{2, 3, 4}, {4, 3, 2}}}};
+    for (int p = 0; p < RUN_PATHS; p++) {
+        tn_session *s = tn_session_create(model, &run_paths[p].options);
+        if (!s)
+            fail_msg("%s", tn_error_message());
+        for (size_t i = 0; i < 3 * sizeof cases / sizeof *cases; i++) {
+            size_t k = i % (sizeof cases / sizeof *cases);
+            tn_tensor *x = tn_tensor_create(TN_F32, 1, DIMS(N)),
+                      *z = tn_tensor_from_i64(cases[k].rank[0], cases[k].shape[0]),
+                      *w = tn_tensor_from_i64(cases[k].rank[1], cases[k].shape[1]), *y = NULL;
+            const tn_binding in[] = {
+                {.name = "x", .tensor = x}, {.name = "z", .tensor = z}, {.name = "w", .tensor = w}};
+            if (tn_session_run(s, 3, in, 1, &(tn_output){.name = "y", .tensor = &y}) != TN_OK)
+                fail_msg("%s, case %d: %s", run_paths[p].name, (int)k, tn_error_message());
+            assert_int_equal(tn_tensor_rank(y), cases[k].rank[0]);
+            for (int d = 0; d < cases[k].rank[0]; d++)
+                assert_int_equal(tn_tensor_dims(y)[d], cases[k].shape[0][d]);
+            tn_tensor_destroy(x);
+            tn_tensor_destroy(y);
+            tn_tensor_destroy(z);
+            tn_tensor_destroy(w);
+        }
+        tn_session_destroy(s);
+    }
+    tn_model_destroy(model);
+    tn_text_free(&bytes);
+}
+
 /* A shape that the caller changes in place between runs is no part of what is kept. */
 static void test_contents_are_copied(void **state) {
     (void)state;
@@ -238,8 +287,9 @@ static void test_out_of_memory(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_found_again), cmocka_unit_test(test_contents_are_copied),
-                                       cmocka_unit_test(test_limits),      cmocka_unit_test(test_contents_asked_for),
-                                       cmocka_unit_test(test_threads),     cmocka_unit_test(test_out_of_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_found_again),         cmocka_unit_test(test_sequences),
+                                       cmocka_unit_test(test_contents_are_copied), cmocka_unit_test(test_limits),
+                                       cmocka_unit_test(test_contents_asked_for),  cmocka_unit_test(test_threads),
+                                       cmocka_unit_test(test_out_of_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
