@@ -64,6 +64,7 @@ tn_attr *tn_attrs_copy(tn_graph *g, uint32_t count, const tn_attr *attrs) {
         const tn_attr *a = &attrs[i];
         tn_attr *c = &copy[i];
         *c = *a;
+        c->kept = false;
         c->name = tn_strings_add(&g->strings, a->key, strlen(a->key));
         if (c->name == UINT32_MAX)
             return NULL;
@@ -72,9 +73,13 @@ tn_attr *tn_attrs_copy(tn_graph *g, uint32_t count, const tn_attr *attrs) {
         case TN_ATTR_STRING:
             c->as.s.data = tn_arena_strndup(&g->arena, a->as.s.data ? a->as.s.data : "", a->as.s.length);
             break;
-        case TN_ATTR_INTS: c->as.ints = tn_arena_copy(&g->arena, a->as.ints, a->count * sizeof *a->as.ints); break;
+        case TN_ATTR_INTS:
+            if (!a->kept)
+                c->as.ints = tn_arena_copy(&g->arena, a->as.ints, a->count * sizeof *a->as.ints);
+            break;
         case TN_ATTR_FLOATS:
-            c->as.floats = tn_arena_copy(&g->arena, a->as.floats, a->count * sizeof *a->as.floats);
+            if (!a->kept)
+                c->as.floats = tn_arena_copy(&g->arena, a->as.floats, a->count * sizeof *a->as.floats);
             break;
         case TN_ATTR_DIMS: {
             for (uint32_t d = 0; d < a->count; d++)

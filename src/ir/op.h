@@ -57,6 +57,7 @@ typedef enum tn_attr_kind {
 typedef struct tn_attr {
     uint32_t name; /* id in the graph's strings; filled by tn_graph_add_node from `key` */
     uint8_t kind;  /* tn_attr_kind */
+    bool kept; /* given to tn_graph_add_node: the list of ints or floats lies in the graph's arena and is not copied */
     uint32_t count;
     const char *key; /* the name */
     union {

@@ -52,6 +52,7 @@ static tn_status uses_of_graph(order *o, const hidden *outer, tn_slice graph, in
 static tn_status uses_of_node(order *o, const hidden *h, tn_slice node, int depth) {
     tn_wire w, a;
     tn_wire_field f, g;
+    const uint8_t *alike;
     tn_wire_init(&w, node.data, node.size);
     while (tn_wire_next(&w, &f))
         if (f.key == TN_WIRE_KEY(1, TN_WIRE_BYTES)) {
@@ -61,6 +62,8 @@ static tn_status uses_of_node(order *o, const hidden *h, tn_slice node, int dept
             while (tn_wire_next(&a, &g))
                 if (g.key == TN_WIRE_KEY(6, TN_WIRE_BYTES) || g.key == TN_WIRE_KEY(11, TN_WIRE_BYTES))
                     TN_TRY(uses_of_graph(o, h, tn_wire_slice(&g), depth + 1));
+                else if (g.key == TN_WIRE_KEY(7, TN_WIRE_FIXED32))
+                    tn_wire_pass_alike(&a, &g, &alike);
             TN_TRY(a.status);
         }
     return w.status;

@@ -32,6 +32,8 @@ typedef struct attr_fields {
     uint32_t has[A_COUNT]; /* fields seen of each */
     uint64_t number;       /* f or i: bits */
     tn_slice bytes;        /* s, t, g, tp, sparse_tensor */
+    const uint8_t *run;    /* the last floats that follow each other, not packed: their fields, 5 bytes each */
+    size_t run_length;
 } attr_fields;
 
 /* A node being read. */
@@ -56,6 +58,7 @@ typedef struct node {
 static tn_status read_attr_fields(tn_slice message, attr_fields *a) {
     tn_wire w;
     tn_wire_field f;
+    const uint8_t *alike;
     *a = (attr_fields){0};
     tn_wire_init(&w, message.data, message.size);
     while (tn_wire_next(&w, &f))
@@ -66,8 +69,12 @@ static tn_status read_attr_fields(tn_slice message, attr_fields *a) {
         case TN_WIRE_KEY(4, TN_WIRE_BYTES): a->has[A_STRING]++, a->bytes = tn_wire_slice(&f); break;
         case TN_WIRE_KEY(5, TN_WIRE_BYTES): a->has[A_TENSOR]++, a->bytes = tn_wire_slice(&f); break;
         case TN_WIRE_KEY(6, TN_WIRE_BYTES): a->has[A_GRAPH]++, a->bytes = tn_wire_slice(&f); break;
-        case TN_WIRE_KEY(7, TN_WIRE_BYTES):
-        case TN_WIRE_KEY(7, TN_WIRE_FIXED32): a->has[A_FLOATS]++; break;
+        case TN_WIRE_KEY(7, TN_WIRE_BYTES): a->has[A_FLOATS]++; break;
+        case TN_WIRE_KEY(7, TN_WIRE_FIXED32):
+            a->has[A_FLOATS]++;
+            a->run_length = 1 + tn_wire_pass_alike(&w, &f, &alike);
+            a->run = alike - 5;
+            break;
         case TN_WIRE_KEY(8, TN_WIRE_BYTES):
         case TN_WIRE_KEY(8, TN_WIRE_VARINT): a->has[A_INTS]++; break;
         case TN_WIRE_KEY(9, TN_WIRE_BYTES): a->has[A_STRINGS]++; break;
@@ -110,31 +117,47 @@ static void store_float(void *ctx, size_t i, uint64_t bits) {
     ((float *)ctx)[i] = tn_wire_float(bits);
 }
 
-/* INTS, FLOATS, STRINGS: the fields of number `field`, in scratch memory. */
-static tn_status read_list(node *n, tn_slice message, uint32_t field, tn_attr *out) {
-    bool strings = field == 9;
-    tn_wire_type element = field == 7 ? TN_WIRE_FIXED32 : TN_WIRE_VARINT;
+static void put_run(float *to, const uint8_t *fields, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        memcpy(to + i, fields + 5 * i + 1, sizeof *to); /* little-endian, as memory is */
+}
+
+/* How many elements the fields of number `field` have in all. */
+static tn_status count_list(tn_slice message, uint32_t field, tn_wire_type element, size_t *total) {
     tn_wire w;
     tn_wire_field f;
-    size_t total = 0, at = 0, count;
+    const uint8_t *alike;
+    size_t count;
     tn_wire_init(&w, message.data, message.size);
     while (tn_wire_next(&w, &f))
         if (f.key >> 3 == field && ((f.key & 7) == TN_WIRE_BYTES || (f.key & 7) == element)) {
             count = 1;
-            if (!strings)
+            if (field != 9)
                 TN_TRY(tn_wire_count(&f, element, &count));
-            total += count;
+            *total += count + tn_wire_pass_alike(&w, &f, &alike);
         }
-    TN_TRY(w.status);
+    return w.status;
+}
+
+/* INTS, FLOATS, STRINGS: the fields of number `field`. Numbers lie in the graph's arena, strings in scratch memory. */
+static tn_status read_list(node *n, tn_slice message, const attr_fields *a, uint32_t field, tn_attr *out) {
+    bool strings = field == 9, one_run = field == 7 && a->run && a->has[A_FLOATS] == 1;
+    tn_wire_type element = field == 7 ? TN_WIRE_FIXED32 : TN_WIRE_VARINT;
+    tn_wire w;
+    tn_wire_field f;
+    size_t total = one_run ? a->run_length : 0, at = 0, count;
+    const uint8_t *alike;
+    if (!one_run)
+        TN_TRY(count_list(message, field, element, &total));
     if (total > UINT32_MAX / 16)
         return tn_fail(TN_ERR_LIMIT, "an attribute of %zu elements", total);
-    void *items = tn_arena_alloc(&n->scratch, total * (strings      ? sizeof(tn_string)
-                                                       : field == 7 ? sizeof(float)
-                                                                    : sizeof(int64_t)) +
-                                                  1);
+    size_t size = strings ? sizeof(tn_string) : field == 7 ? sizeof(float) : sizeof(int64_t);
+    void *items = tn_arena_alloc(strings ? &n->scratch : &n->r->graph->arena, total * size + 1);
     if (!items)
         return tn_error_status();
-    tn_wire_init(&w, message.data, message.size);
+    tn_wire_init(&w, message.data, one_run ? 0 : message.size);
+    if (one_run)
+        put_run(items, a->run, total);
     while (tn_wire_next(&w, &f)) {
         if (f.key >> 3 != field || ((f.key & 7) != TN_WIRE_BYTES && (f.key & 7) != element))
             continue;
@@ -143,10 +166,17 @@ static tn_status read_list(node *n, tn_slice message, uint32_t field, tn_attr *o
             continue;
         }
         TN_TRY(tn_wire_count(&f, element, &count));
-        TN_TRY(tn_wire_each(&f, element, at, field == 7 ? store_float : store_int, items));
+        if (field == 7 && (f.key & 7) == TN_WIRE_BYTES)
+            memcpy((float *)items + at, f.data, count * sizeof(float));
+        else
+            TN_TRY(tn_wire_each(&f, element, at, field == 7 ? store_float : store_int, items));
+        at += count;
+        count = tn_wire_pass_alike(&w, &f, &alike);
+        put_run((float *)items + at, alike, count);
         at += count;
     }
     out->count = (uint32_t)total;
+    out->kept = !strings;
     if (strings)
         out->as.strings = items;
     else if (field == 7)
@@ -172,9 +202,9 @@ static tn_status read_value(node *n, tn_slice message, const attr_fields *a, tn_
         out->kind = TN_ATTR_STRING;
         out->as.s = (tn_string){a->bytes.size ? (const char *)a->bytes.data : "", a->bytes.size};
         return TN_OK;
-    case A_FLOATS: return read_list(n, message, 7, out);
-    case A_INTS: return read_list(n, message, 8, out);
-    case A_STRINGS: return read_list(n, message, 9, out);
+    case A_FLOATS: return read_list(n, message, a, 7, out);
+    case A_INTS: return read_list(n, message, a, 8, out);
+    case A_STRINGS: return read_list(n, message, a, 9, out);
     case A_TENSOR:
     case A_SPARSE:
         if (!a->bytes.data)

@@ -109,6 +109,18 @@ bool tn_wire_next(tn_wire *w, tn_wire_field *f) {
     return depth ? malformed(w, "a group never ends") : false;
 }
 
+size_t tn_wire_pass_alike(tn_wire *w, const tn_wire_field *f, const uint8_t **bytes) {
+    enum { FIELD = 5 };
+    const uint8_t *begin = w->at, *at = begin;
+    *bytes = begin;
+    if ((f->key & 7) != TN_WIRE_FIXED32 || f->key > 0x7f)
+        return 0;
+    while (w->end - at >= FIELD && *at == f->key)
+        at += FIELD;
+    w->at = at;
+    return (size_t)(at - begin) / FIELD;
+}
+
 /* --- repeated numbers ------------------------------------------------------------------------------------------------------- */
 
 static tn_status does_not_divide(const tn_wire_field *f) {

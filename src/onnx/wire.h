@@ -60,6 +60,10 @@ static inline tn_slice tn_wire_slice(const tn_wire_field *f) {
 /* The next field that is not a group. False at the end or after an error (see status). */
 bool tn_wire_next(tn_wire *w, tn_wire_field *f);
 
+/* Passes over the fields of the same key that directly follow `f`, a field of 4 bytes whose key is one byte: long lists of floats are
+   written so. Answers how many; their bytes begin at *bytes, 5 for each, the key first. 0 for other fields. */
+size_t tn_wire_pass_alike(tn_wire *w, const tn_wire_field *f, const uint8_t **bytes);
+
 /* Repeated numbers, packed (BYTES) or not: what one field adds. TN_ERR_MODEL when a packed field does not divide up. */
 tn_status tn_wire_count(const tn_wire_field *f, tn_wire_type element, size_t *count);
 /* Calls store(ctx, i, bits) for each, i counting on from `first`. */
