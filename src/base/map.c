@@ -162,33 +162,30 @@ uint32_t tn_idset_find(const tn_idset *set, uint64_t hash, bool (*equal)(const v
     if (set->len == 0)
         return 0;
     uint32_t folded = fold32(hash), mask = set->cap - 1;
-    for (uint32_t at = folded & mask; set->ids[at]; at = (at + 1) & mask)
-        if (set->hashes[at] == folded && equal(ctx, set->ids[at]))
-            return set->ids[at];
+    for (uint32_t at = folded & mask; set->slots[at].id; at = (at + 1) & mask)
+        if (set->slots[at].hash == folded && equal(ctx, set->slots[at].id))
+            return set->slots[at].id;
     return 0;
 }
 
 static void idset_fill(tn_idset *set, uint32_t folded, uint32_t id) {
     uint32_t mask = set->cap - 1, at = folded & mask;
-    while (set->ids[at])
+    while (set->slots[at].id)
         at = (at + 1) & mask;
-    set->ids[at] = id;
-    set->hashes[at] = folded;
+    set->slots[at].id = id;
+    set->slots[at].hash = folded;
     set->len++;
 }
 
 /* Moves to a table of `cap` slots. */
 static bool idset_move(tn_heap *heap, tn_idset *set, uint32_t cap) {
     tn_idset moved = {.cap = cap};
-    moved.ids = tn_alloc_array(heap, moved.cap, sizeof *moved.ids);
-    moved.hashes = moved.ids ? tn_alloc_array(heap, moved.cap, sizeof *moved.hashes) : NULL;
-    if (!moved.hashes) {
-        tn_free(heap, moved.ids);
+    moved.slots = tn_alloc_array(heap, moved.cap, sizeof *moved.slots);
+    if (!moved.slots)
         return false;
-    }
     for (uint32_t i = 0; i < set->cap; i++)
-        if (set->ids[i])
-            idset_fill(&moved, set->hashes[i], set->ids[i]);
+        if (set->slots[i].id)
+            idset_fill(&moved, set->slots[i].hash, set->slots[i].id);
     tn_idset_free(heap, set);
     *set = moved;
     return true;
@@ -215,7 +212,6 @@ bool tn_idset_add(tn_heap *heap, tn_idset *set, uint64_t hash, uint32_t id) {
 }
 
 void tn_idset_free(tn_heap *heap, tn_idset *set) {
-    tn_free(heap, set->ids);
-    tn_free(heap, set->hashes);
+    tn_free(heap, set->slots);
     *set = (tn_idset){0};
 }

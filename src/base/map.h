@@ -23,8 +23,9 @@ void tn_map_free(tn_heap *heap, tn_map *map);
 
 /* Hash-consing support (zero-initialised is empty): a set of uint32 ids (> 0) found by a caller's hash and equality. */
 typedef struct tn_idset {
-    uint32_t *ids;
-    uint32_t *hashes;
+    struct {
+        uint32_t id, hash; /* id 0: empty */
+    } * slots;             /* side by side: a lookup that misses the caches does so once */
     uint32_t len, cap;
 } tn_idset;
 /* The id whose hash is `hash` and for which equal(ctx, id) holds, or 0. */

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How large a program is that runs a model: at most 2 MiB with all operators (release builds), less with those of its model alone,
+# Z1: how large a program is that runs a model: at most 2 MiB with all operators (release builds), less with those of its model alone,
 # which then say of all others that they were left out.
 set -u
 work=$(mktemp -d)

@@ -34,7 +34,7 @@ expect 3 info "$work/cut.onnx" --json
 valid_json "$out"
 says "$out" '"loads": false'
 
-# repeated blocks, once each: 100 of 200 nodes, in a moment
+# V5: repeated blocks, once each: 100 of 200 nodes, in a moment
 awk 'BEGIN {
     print "tenon 1\ngraph (%1 \"x\": f32[4]) -> (\"y\") {"
     for (v = 1; v <= 20000; v++)

@@ -208,7 +208,7 @@ static void weights_are_checked_on_demand(void **state) {
     tn_graph_destroy(g);
 }
 
-/* --- files that are wrong ----------------------------------------------------------------------------------------------------- */
+/* --- files that are wrong (X6) ----------------------------------------------------------------------------------------------------- */
 
 /* Reads a file that may be wrong: a graph that verifies, or an error of a kind that files can cause. */
 static bool try_read(const uint8_t *bytes, size_t size, const char *what, size_t at) {

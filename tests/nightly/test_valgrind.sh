@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The examples and every C test of the base layer under valgrind: no bad access, nothing uninitialised, no leak.
+# Z8: the examples and every C test of the base layer under valgrind: no bad access, nothing uninitialised, no leak.
 . "$TENON_SOURCE/tests/nightly/common.sh"
 need valgrind
 [ -z "$TENON_SANITIZE" ] || { echo "skipped under sanitizers"; exit 77; }
