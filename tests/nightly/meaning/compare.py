@@ -1,7 +1,7 @@
 """Whether two results are the same within what rounding explains."""
 import numpy as np
 
-from draw import BF16, is_float
+from draw import BF16, STRING, is_float, is_int
 
 # relative, absolute
 LIMITS = {"float64": (2e-7, 1e-7), "float32": (1e-4, 2e-6), "float16": (8e-3, 5e-4), "bfloat16": (5e-2, 4e-3)}
@@ -25,14 +25,23 @@ def difference(a, b, case):
         return "shape %s against %s" % (list(a.shape), list(b.shape))
     if a.size == 0:
         return None
+    if case.as_numbers and a.dtype == STRING:
+        try:
+            return difference(a.astype(np.float64), b.astype(np.float64), case)
+        except ValueError:
+            return "no number: " + first(a, b, a != b)
     if not is_float(a.dtype):
         same = a == b
+        if case.flips is not None and is_int(a.dtype):
+            same |= case.flips & (np.abs(a.astype(np.int64) - b.astype(np.int64)) <= 1)
         if a.dtype.kind == "V" or a.dtype.name.startswith("float"):
             x, y = a.astype(np.float32), b.astype(np.float32)
             same = (x == y) | (np.isnan(x) & np.isnan(y))
         return None if np.all(same) else first(a, b, ~np.asarray(same))
     x, y = a.astype(np.float64), b.astype(np.float64)
     rtol, atol = LIMITS["bfloat16" if a.dtype == BF16 else a.dtype.name]
+    if case.precision is not None and a.dtype == np.float64:
+        rtol, atol = LIMITS[case.precision.name]
     rtol, atol = rtol * case.rtol, atol * case.atol
     with np.errstate(all="ignore"):
         finite = np.isfinite(x) & np.isfinite(y)

@@ -6,6 +6,7 @@ import onnx
 from onnx import TensorProto, defs, helper, numpy_helper
 
 NEWEST = 28
+OF_OTHERS = 21  # the standard's operator set in models of another domain's operator
 DTYPES = {}  # name in the standard's texts -> numpy dtype
 for _code, _name in (
     (1, "float"), (2, "uint8"), (3, "int8"), (4, "uint16"), (5, "int16"), (6, "int32"), (7, "int64"), (8, "string"),
@@ -52,6 +53,9 @@ class Case:
         self.before, self.after = [], []  # nodes that make what is no tensor of x0, x1, ..., and tensors of it
         self.input_names = self.output_names = None  # those of the node; None: x0, x1, ... and y0, y1, ...
         self.oracle = None  # function(case) -> outputs: one more witness, written from the operator's text
+        self.precision = None  # dtype the text lets a computation in f64 be done in; None: that of the result
+        self.as_numbers = False  # strings are read as numbers: the text leaves their form open
+        self.flips = None  # per output, where a quantised result is a tie within float error: it may be the next number
         self.judge = None  # function(outputs) -> None or text, instead of comparing
         self.seen = {}
 
@@ -84,8 +88,8 @@ class Case:
         graph = helper.make_graph(self.before + [node] + self.after, "g", infos, outs, inits)
         imports = [helper.make_opsetid("", self.opset)]
         if self.domain:
-            imports.append(helper.make_opsetid(self.domain, 1))
-        return helper.make_model(graph, opset_imports=imports, ir_version=13 if self.opset > 24 else 10)
+            imports = [helper.make_opsetid("", OF_OTHERS), helper.make_opsetid(self.domain, self.opset)]
+        return helper.make_model(graph, opset_imports=imports, ir_version=13 if imports[0].version > 24 else 10)
 
     def feeds(self):
         return {"x%d" % i: x for i, (x, m) in enumerate(zip(self.inputs, self.modes)) if x is not None and m == "feed"}
@@ -113,6 +117,10 @@ def tensor(x, name):
     return t
 
 
+def versions_of(domain):
+    return sorted({v.since_version for v in defs.get_all_schemas_with_history() if v.domain == domain})
+
+
 class Draw:
     """Random choices for one case of `op`."""
 
@@ -123,8 +131,8 @@ class Draw:
         versions = sorted(v.since_version for v in defs.get_all_schemas_with_history()
                           if v.name == op and v.domain == domain and not v.deprecated) if not op in _VERSIONS else _VERSIONS[op]
         _VERSIONS[op] = versions
-        newest = NEWEST if not domain else 1
-        usable = [v for i, v in enumerate(versions) if i + 1 == len(versions) or versions[i + 1] > 7]
+        newest = NEWEST if not domain else versions_of(domain)[-1]
+        usable = [v for i, v in enumerate(versions) if domain or i + 1 == len(versions) or versions[i + 1] > 7]
         self.v = usable[self.int(0, len(usable) - 1)]
         after = [v for v in versions if v > self.v]
         top = (after[0] - 1) if after else newest
@@ -132,8 +140,8 @@ class Draw:
             top = min(top, 9)
         if op == "Scatter":
             top = min(top, 10)
-        self.opset = self.int(max(7, self.v), max(7, top)) if not domain else 1
-        self.schema = defs.get_schema(op, self.opset if not domain else 1, domain)
+        self.opset = self.int(self.v, top) if domain else self.int(max(7, self.v), max(7, top))
+        self.schema = defs.get_schema(op, self.opset, domain)
         self.types = {}
 
     # choices

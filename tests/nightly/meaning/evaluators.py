@@ -77,7 +77,14 @@ class _Reader:
             return [self.object() for _ in range(self.take("I")[0])]
         if kind == 2:
             return self.object() if self.take("I")[0] else None
-        return (self.tensor(), self.object())
+        return _map(self.tensor(), self.object())
+
+
+def _map(keys, values):
+    """A map as its keys in order and the numbers they have."""
+    keys, values = np.asarray(keys), np.asarray(values)
+    order = np.argsort(keys)
+    return [keys[order], values[order].astype(np.float32)]
 
 
 def run_tenon(driver, backend, models, cases, seconds=20):
@@ -114,12 +121,19 @@ def run_tenon(driver, backend, models, cases, seconds=20):
 def ask_standard(model, case):
     from onnx.reference import ReferenceEvaluator
     with np.errstate(all="ignore"):
-        return [_tidy(y) for y in ReferenceEvaluator(model).run(None, case.feeds())]
+        results = [_tidy(y) for y in ReferenceEvaluator(model).run(None, case.feeds())]
+    if case.op in ("Optional", "OptionalGetElement"):  # an optional is a list of one to it, also when taken out
+        results = [y[0] if isinstance(y, list) and len(y) == 1 else y for y in results]
+    return results
 
 
 def _tidy(y):
     if isinstance(y, (list, tuple)):
         return [_tidy(v) for v in y]
+    if isinstance(y, dict):
+        keys = np.empty(len(y), dtype=object) if any(isinstance(k, str) for k in y) else np.empty(len(y), dtype=np.int64)
+        keys[:] = list(y)
+        return _map(keys, np.array(list(y.values()), dtype=np.float32))
     if y is None:
         return None
     y = np.asarray(y)

@@ -57,6 +57,12 @@ def strided_past(case):
     return any(s > k for s, k in zip(attr(case, "strides", []), attr(case, "kernel_shape", [])))
 
 
+def varies_little(x, axes):
+    x = x.astype(np.float64)
+    mean, var = np.mean(x, axis=tuple(axes)), np.var(x, axis=tuple(axes))
+    return bool(np.any(var < 1e-3 * mean * mean))
+
+
 # --- elementwise ---------------------------------------------------------------------------------------------------------------------
 
 known("Dropout", ORT, "says of the mask of an unchanged tensor that nothing was kept; the texts of 10 leave it open, those of 12 say all",
@@ -110,6 +116,13 @@ known("Col2Im", ORT, "dilation with other than two spatial axes", lambda c: c.in
 known("AffineGrid", ORT, "align_corners with one position on an axis: it is at -1, the first of linspace",
       lambda c: attr(c, "align_corners") == 1 and 1 in c.inputs[1].tolist()[2:])
 
+known("AveragePool", STANDARD, "pads and ceil_mode: it pads once more, for the windows over the end, at the wrong place",
+      lambda c: padded(c) and attr(c, "ceil_mode") == 1)
+known("MaxPool", ORT, "a window that meets nothing has no largest: it is minus infinity, not the lowest number",
+      lambda c: dilated(c) and (padded(c) or auto(c)))
+known("MeanVarianceNormalization", STANDARD, "E[x^2] - E[x]^2 loses the variance of what varies little", lambda c: varies_little(
+    c.inputs[0], attr(c, "axes", [0, 2, 3])))
+
 # --- resizing and sampling ----------------------------------------------------------------------------------------------------------------
 
 known("Resize", STANDARD, "the size of a region is floor(n * (end - start) * scale)",
@@ -141,7 +154,9 @@ known("RoiAlign", STANDARD, "before 16 positions are not moved by half an elemen
 known("MeanVarianceNormalization", ORT, "divides 0 by 0 where the deviation is 0; the text adds 1e-9",
       lambda c: all(c.inputs[0].shape[a] == 1 for a in attr(c, "axes", [0, 2, 3])))
 known("Cast CastLike", ORT, "rounds to 4-bit and 2-bit integers; a cast of a float to an integer truncates",
-      lambda c: c.op == "CastLike" and "int4" in c.inputs[1].dtype.name or attr(c, "to") in (21, 22, 25, 26))
+      lambda c: c.op == "CastLike" and c.inputs[1].dtype.name in ("int4", "uint4", "int2", "uint2") or attr(c, "to") in (21, 22, 25, 26))
+known("Cast CastLike", STANDARD, "strings as bools: any text that is not empty is true to it, '0' too",
+      lambda c: c.inputs[0].dtype == STRING and (attr(c, "to") == 9 or c.op == "CastLike" and c.inputs[1].dtype == bool))
 known("Cast CastLike", STANDARD, "f8e8m0: the table of the text has extremes when saturating, else NaN, for what is out of range",
       lambda c: attr(c, "to") == 24 or c.op == "CastLike" and "e8m0" in c.inputs[1].dtype.name)
 known("RMSNormalization", STANDARD, "the normalised values are rounded to the input's type before they are scaled",
@@ -159,7 +174,6 @@ known("Attention", STANDARD, "qk_matmul_output_mode 0 is the plain product; it h
       lambda c: len(c.outputs) > 3 and attr(c, "softcap", 0) != 0)
 known("Loop", STANDARD, "scalars are scanned to one number each, not to lists; loops without a condition", lambda c: True)
 known("Loop", ORT, "what no trip made has no size that can be told", lambda c: c.inputs[0] is not None and c.inputs[0] == 0)
-known("LSTM", ORT, "clip bounds what goes into activations, the cell's, too", lambda c: attr(c, "clip") is not None)
 known("NegativeLogLikelihoodLoss", STANDARD, "an ignored target does not count in the mean, when it is -1 neither", lambda c: attr(c, "ignore_index") == -1)
 known("Loop", ORT, "what no trip made has no size that can be told", lambda c: c.inputs[1] is not None and not c.inputs[1].all())
 known("Attention", ORT, "what is masked is minus infinity, not the lowest number", lambda c: attr(c, "qk_matmul_output_mode") == 2)
@@ -168,7 +182,8 @@ known("Clip", ORT, "without a bound infinities stay", lambda c: c.inputs[0].dtyp
 known("CastLike", ORT, "drops round_mode", lambda c: attr(c, "round_mode", "up") != "up")
 known("ReduceMean", ORT, "the mean of nothing is 0 / 0", lambda c: 0 in c.inputs[0].shape)
 known("ReduceLogSumExp", ORT, "of integers: takes the logarithm's whole part before it adds the largest", lambda c: is_int(c.inputs[0].dtype))
-known("Gather", ORT, "strings along an axis counted from the end", lambda c: c.inputs[0].dtype == STRING and attr(c, "axis", 0) < 0)
+known("Gather", ORT, "strings before 13: of slices of more than one element only the first is copied",
+      lambda c: c.inputs[0].dtype == STRING and c.opset < 13 and np.prod(c.inputs[0].shape[attr(c, "axis", 0):][1:]) > 1)
 known("AveragePool", ORT, "a window that meets nothing is 0 / 0", lambda c: dilated(c) and attr(c, "count_include_pad", 0) == 0)
 known("BatchNormalization", STANDARD, "statistics in half precision", lambda c: c.opset >= 14 and c.inputs[0].dtype.itemsize == 2)
 known("MelWeightMatrix", STANDARD, "computes in bf16 when the edges are", lambda c: c.inputs[3].dtype.itemsize == 2)
@@ -179,3 +194,53 @@ known("AveragePool", STANDARD, "VALID with dilation", lambda c: attr(c, "auto_pa
 known("GridSample", STANDARD, "a string that is filled in is empty, not the digit 0", lambda c: c.inputs[0].dtype == STRING)
 known("LSTM GRU RNN", ORT, "Softplus of large numbers is not infinite", lambda c: "Softplus" in attr(c, "activations", []))
 known("Sum", ORT, "adds f16 up in f16", lambda c: c.inputs[0].dtype == np.float16)
+
+# --- quantisation, strings, sequences -------------------------------------------------------------------------------------------------------
+
+known("QuantizeLinear", STANDARD, "without `precision` the quotient has the type of the scale",
+      lambda c: c.opset >= 23 and c.inputs[0].dtype != c.inputs[1].dtype and attr(c, "precision", 0) == 0)
+known("DynamicQuantizeLinear", STANDARD, "the scale of zeros is 0: (0 - 0) / 255", lambda c: not np.any(c.inputs[0]))
+known("DynamicQuantizeLinear", ORT, "the scale of zeros is 0: (0 - 0) / 255", lambda c: not np.any(c.inputs[0]))
+known("MatMulInteger", STANDARD, "a vector of zero points of A is one for each row, not for each column",
+      lambda c: c.inputs[2] is not None and c.inputs[2].size > 1)
+known("QLinearMatMul", STANDARD, "cuts 8-bit floats to integers", lambda c: any("float8" in c.inputs[i].dtype.name for i in (0, 3, 7)))
+known("QLinearConv", STANDARD, "scales of the channels with other than two spatial axes", lambda c: c.inputs[4].size > 1 and c.inputs[0].ndim != 4)
+known("StringSplit", ORT, "the empty text is one substring unless it is whitespace that delimits", lambda c: bool(attr(c, "delimiter"))
+      and "" in c.inputs[0])
+known("StringSplit", ORT, "what is left over after maxsplit keeps the whitespace at its end", lambda c: attr(c, "maxsplit") is not None
+      and not attr(c, "delimiter") and any(s != s.rstrip() for s in c.inputs[0].ravel()))
+known("StringNormalizer", STANDARD, "empty texts are no stop words", lambda c: "" in c.inputs[0])
+known("StringNormalizer", STANDARD, "accents stay", lambda c: any(not s.isascii() for s in c.inputs[0].ravel()))
+known("StringNormalizer", STANDARD, "stop words that are compared without case are so also when the case is not changed",
+      lambda c: attr(c, "is_case_sensitive", 0) == 0 and attr(c, "stopwords") and attr(c, "case_change_action", "NONE") == "NONE")
+known("SequenceInsert", STANDARD, "the position after the last is the end; it is the beginning to it",
+      lambda c: len(c.inputs) > 2 and c.inputs[-1] is not None and c.inputs[-1].ndim == 0 and c.inputs[-1] == len(c.before[0].input))
+known("SplitToSequence", ORT, "keepdims is ignored when split is given", lambda c: c.inputs[1] is not None and attr(c, "keepdims") == 0)
+known("RNN", STANDARD, "the second direction's activations have parameters of their own; it takes the first's",
+      lambda c: attr(c, "direction") == "bidirectional" and attr(c, "activation_alpha") is not None)
+
+# --- ai.onnx.ml, training -------------------------------------------------------------------------------------------------------------------
+
+cast_first("FeatureVectorizer LinearRegressor LinearClassifier Normalizer Scaler SVMRegressor SVMClassifier TreeEnsembleRegressor", STANDARD,
+           "the result is f32, whatever the input is")
+cast_first("Adam Momentum Adagrad", STANDARD, "results have the type of the tensors, not of the learning rate")
+known("LinearRegressor", STANDARD, "without intercepts they are 0, not NaN; coefficients are no integers when the input is",
+      lambda c: attr(c, "intercepts") is None or is_int(c.inputs[0].dtype))
+known("TreeEnsemble TreeEnsembleRegressor", STANDARD, "a target that no leaf adds to is 0, not the largest or lowest number",
+      lambda c: attr(c, "aggregate_function") in ("MIN", "MAX", 2, 3))
+known("TreeEnsembleClassifier", STANDARD, "takes leaves of one class alone for those of the second of two", lambda c: len(set(attr(c, "class_ids"))) == 1)
+known("TreeEnsembleClassifier", ORT, "answers 1, no label, for the second of two classes", lambda c: len(c.attrs["classlabels_int64s"]) == 2)
+known("Normalizer Scaler SVMRegressor SVMClassifier TreeEnsembleRegressor", STANDARD, "computes in the integers that come in; the result is f32",
+      lambda c: is_int(c.inputs[0].dtype))
+known("LinearClassifier", STANDARD, "the label is that of the largest score, also when the logistic function makes several 1",
+      lambda c: attr(c, "post_transform") == "LOGISTIC" and is_int(c.inputs[0].dtype))
+known("TreeEnsembleRegressor", ORT, "a target that no leaf adds to has its base value", lambda c: attr(c, "base_values") is not None
+      and attr(c, "n_targets") > 1)
+known("Normalizer", STANDARD, "MAX divides by the largest, not by the largest magnitude", lambda c: attr(c, "norm", "MAX") == "MAX")
+known("SVMClassifier", STANDARD, "probabilities of three classes: a product of vectors where each has its own",
+      lambda c: attr(c, "prob_a") is not None and len(c.attrs["vectors_per_class"]) > 2)
+known("Pad", STANDARD, "f8e8m0 has no zero: it is the smallest number, as a cast says", lambda c: "e8m0" in c.inputs[0].dtype.name)
+known("Resize", STANDARD, "tf_half_pixel_for_nn: (x + 0.5) / scale, also where the scale is 1",
+      lambda c: attr(c, "coordinate_transformation_mode") == "tf_half_pixel_for_nn")
+cast_first("RNN", STANDARD, "the result has the type of the input", lambda c: attr(c, "activations") is not None)
+known("SVMClassifier", STANDARD, "positive coefficients do not make the label another", lambda c: min(c.attrs["coefficients"]) >= 0)

@@ -18,18 +18,19 @@ import evaluators
 import known
 from breakage import break_case
 from draw import Draw
-from registry import SPECS
+from registry import DOMAINS, SPECS
 import specs_elementwise  # noqa: F401  (each fills the table)
 import specs_shape  # noqa: F401
 import specs_window  # noqa: F401
 import specs_sequence  # noqa: F401
 import specs_other  # noqa: F401
+import specs_ml  # noqa: F401
 
 BATCH = 200
 
 
 def make(op, seed, number, invalid):
-    d = Draw(op, seed, number, "ai.onnx.preview" if op == "FlexAttention" else "")
+    d = Draw(op, seed, number, DOMAINS[op])
     case = SPECS[op](d)
     case.number = number
     if invalid:

@@ -10,7 +10,7 @@ def _functions():
         "Relu": lambda x, a, b: np.maximum(x, 0), "Tanh": lambda x, a, b: np.tanh(x), "Sigmoid": lambda x, a, b: sigmoid(x),
         "Affine": lambda x, a, b: a * x + b, "LeakyRelu": lambda x, a, b: np.where(x >= 0, x, a * x),
         "ThresholdedRelu": lambda x, a, b: np.where(x >= a, x, 0), "ScaledTanh": lambda x, a, b: a * np.tanh(b * x),
-        "HardSigmoid": lambda x, a, b: np.minimum(np.maximum(a * x + b, 0), 1), "Elu": lambda x, a, b: np.where(x >= 0, x, a * (np.exp(x) - 1)),
+        "HardSigmoid": lambda x, a, b: np.minimum(np.maximum(a * x + b, 0), 1), "Elu": lambda x, a, b: np.where(x >= 0, x, a * np.expm1(np.minimum(x, 0))),
         "Softsign": lambda x, a, b: x / (1 + np.abs(x)), "Softplus": lambda x, a, b: np.logaddexp(x, 0),
     }
 
@@ -71,7 +71,7 @@ def answer(case):
                     forget = 1 - i if get("input_forget", 0) else f[0](in_w[2] + in_r[2] + pf * c)
                     c = forget * c + i * f[1](in_w[3] + in_r[3])
                     o = f[0](in_w[1] + in_r[1] + po * c)
-                    h = o * f[2](c)
+                    h = o * acts[k * per + 2](c)  # the clip is of the gates' sums: runtimes do not clip the state
                 y[t, k, n] = h
             last_h[k, n], last_c[k, n] = h, c
     if get("layout", 0):

@@ -161,8 +161,11 @@ def cast(d):
     saturate = d.pick(None, 0, 1) if d.v >= 19 else None
     mode = d.pick(None, "up", "down", "nearest") if d.v >= 24 and target.name == "float8_e8m0fnu" else None
     if like:
-        return d.node([x, d.x(1, d.shape(0, 2))], {"saturate": saturate, "round_mode": mode})
-    return d.node([x], {"to": code_of(target), "saturate": saturate, "round_mode": mode})
+        case = d.node([x, d.x(1, d.shape(0, 2))], {"saturate": saturate, "round_mode": mode})
+    else:
+        case = d.node([x], {"to": code_of(target), "saturate": saturate, "round_mode": mode})
+    case.as_numbers = target == STRING and source.kind not in "iub" and source != STRING
+    return case
 
 
 @spec("BitCast")

@@ -1,8 +1,9 @@
 """Quantisation, strings, sequences and optionals."""
+import ml_dtypes
 import numpy as np
 from onnx import TensorProto, helper
 
-from draw import BOOL, F32, I64, STRING, code_of, is_float
+from draw import BOOL, F32, I64, STRING, code_of, is_float, is_int
 from registry import spec
 from specs_window import window
 
@@ -47,7 +48,19 @@ def quantize(d):
         attrs["output_dtype"] = code_of(target)
     if d.v >= 19:
         attrs["saturate"] = d.pick(None, 1)
-    return d.node([x, scale, zero], attrs)
+    case = d.node([x, scale, zero], attrs)
+    if is_int(target):  # how exactly x / scale is to be computed is not said before 23
+        case.flips = nearly_ties(x.astype(np.float64) / spread(scale.astype(np.float64), shape, axis, block), scale.dtype)
+    return case
+
+
+def spread(scale, shape, axis, block):
+    """The scale of each element."""
+    if axis is None:
+        return scale
+    if block is None:
+        return scale.reshape([-1 if i == axis % len(shape) else 1 for i in range(len(shape))])
+    return np.take(np.repeat(scale, block, axis), range(shape[axis]), axis)
 
 
 @spec("DequantizeLinear")
@@ -61,7 +74,9 @@ def dequantize(d):
     zero = d.array(place, source) if d.chance(0.7) else None
     if zero is not None and (source.name.startswith("float") or source.name == "int32"):
         zero = np.zeros(place, F32).astype(source)
-    return d.node([d.array(shape, source), scale, zero], {"axis": axis, "block_size": block}, scale=1)
+    target = d.pick(*d.allowed("T3")) if d.v >= 23 and ("e8m0" in scale.dtype.name or d.chance(0.3)) else None
+    return d.node([d.array(shape, source), scale, zero], {"axis": axis, "block_size": block, "output_dtype": None if target is None else code_of(target)},
+                  scale=1)
 
 
 @spec("DynamicQuantizeLinear")
@@ -79,6 +94,12 @@ def matmul_integer(d):
     return d.node([d.x(0, a), d.x(1, b), az, bz])
 
 
+def nearly_ties(v, dtype):
+    """Where a number lies between two whole ones so closely to the middle that the error of a few operations in dtype decides."""
+    error = {"float16": 2e-3, "bfloat16": 2e-2}.get(dtype.name, 1e-6)
+    return np.abs(v - np.floor(v) - 0.5) <= error * np.maximum(1, np.abs(v))
+
+
 @spec("QLinearMatMul")
 def qlinear_matmul(d):
     m, k, n = d.int(1, 4), d.int(1, 5), d.int(1, 4)
@@ -87,8 +108,27 @@ def qlinear_matmul(d):
     s = d.type("TS") if d.v >= 21 else F32
     scale = lambda shape: d.array(shape, s, lo=0.1, hi=1.0)
     columns = d.pick((), (n,) if len(b) == 2 else ())
-    return d.node([d.array(a, d.type("T1")), scale(()), d.array((), d.type("T1")), d.array(b, d.type("T2")), scale(columns),
+    case = d.node([d.array(a, d.type("T1")), scale(()), d.array((), d.type("T1")), d.array(b, d.type("T2")), scale(columns),
                    d.array(columns, d.type("T2")), scale(()), d.array((), d.type("T3"))])
+    case.oracle = product_by_text
+    return case
+
+
+def product_by_text(case):
+    """round(product * scales / scale) + zero point, saturated; it also says where that is a tie."""
+    a, sa, za, b, sb, zb, sy, zy = (x.astype(np.float64) for x in case.inputs)
+    v = np.asarray(np.matmul((a - za) * sa, (b - zb) * sb) / sy)
+    return [quantised(case, v, case.inputs[7])]
+
+
+def quantised(case, v, zero):
+    target = zero.dtype
+    if not is_int(target):
+        most = float(ml_dtypes.finfo(target).max)
+        return np.clip(v + zero.astype(np.float64), -most, most).astype(np.float32).astype(target)
+    case.flips = nearly_ties(v, case.inputs[1].dtype)
+    info = np.iinfo(target)
+    return np.clip(np.rint(v) + zero.astype(np.float64), info.min, info.max).astype(target)
 
 
 @spec("ConvInteger")
@@ -109,9 +149,43 @@ def qlinear_conv(d):
     attrs["group"] = group
     scale = lambda shape: d.array(shape, F32, lo=0.1, hi=1.0)
     per = d.pick((), (m,))
-    return d.node([d.array([d.int(1, 2), c] + sizes, d.type("T1")), scale(()), d.array((), d.type("T1")), d.array([m, c // group] + kernel, d.type("T2")),
+    case = d.node([d.array([d.int(1, 2), c] + sizes, d.type("T1")), scale(()), d.array((), d.type("T1")), d.array([m, c // group] + kernel, d.type("T2")),
                    scale(per), np.zeros(per, np.int8).astype(d.type("T2")) if per else d.array((), d.type("T2")), scale(()), d.array((), d.type("T3")),
                    d.maybe(d.array((m,), np.dtype(np.int32)))], attrs)
+    case.oracle = convolution_by_text
+    return case
+
+
+def convolution_by_text(case):
+    x, sx, zx, w, sw, zw, sy, zy = (v.astype(np.float64) for v in case.inputs[:8])
+    per = lambda v: v.reshape([-1] + [1] * (w.ndim - 1))
+    sums = convolution(x - zx, w - per(zw), case.attrs)
+    if case.inputs[8] is not None:
+        sums = sums + case.inputs[8].astype(np.float64).reshape([1, -1] + [1] * (x.ndim - 2))
+    return [quantised(case, sums * (sx * sw / sy).reshape([1, -1] + [1] * (x.ndim - 2)), case.inputs[7])]
+
+
+def convolution(x, w, attrs):
+    spatial = x.ndim - 2
+    strides, dilations = attrs.get("strides") or [1] * spatial, attrs.get("dilations") or [1] * spatial
+    pads, auto = attrs.get("pads") or [0] * 2 * spatial, attrs.get("auto_pad") or "NOTSET"
+    reach = [(k - 1) * e + 1 for k, e in zip(w.shape[2:], dilations)]
+    if auto == "VALID":
+        pads = [0] * 2 * spatial
+    elif auto != "NOTSET":
+        more = [max(0, (-(-n // s) - 1) * s + r - n) for n, s, r in zip(x.shape[2:], strides, reach)]
+        less, rest = [m // 2 for m in more], [m - m // 2 for m in more]
+        pads = less + rest if auto == "SAME_UPPER" else rest + less
+    x = np.pad(x, [(0, 0), (0, 0)] + list(zip(pads[:spatial], pads[spatial:])))
+    sizes = [(n - r) // s + 1 for n, r, s in zip(x.shape[2:], reach, strides)]
+    group = attrs.get("group") or 1
+    y = np.zeros([x.shape[0], w.shape[0]] + sizes)
+    for at in np.ndindex(*w.shape[2:]):
+        part = x[(slice(None), slice(None)) + tuple(slice(k * e, k * e + (n - 1) * s + 1, s) for k, e, n, s in zip(at, dilations, sizes, strides))]
+        for g in range(group):
+            own = slice(g * w.shape[0] // group, (g + 1) * w.shape[0] // group)
+            y[:, own] += np.einsum("nc...,mc->nm...", part[:, g * w.shape[1]:(g + 1) * w.shape[1]], w[(own, slice(None)) + at])
+    return y
 
 
 # --- strings ---------------------------------------------------------------------------------------------------------------------------------
@@ -135,8 +209,19 @@ def string_normalizer(d):
     words = np.array(["Monday", "tuesday", "WEDNESDAY", "monday", "", "Zürich", "a"], dtype=object)
     n = d.int(1, 5)
     x = words[d.rng.integers(0, len(words), (n,) if d.chance(0.6) else (1, n))]
-    return d.node([np.array(x, dtype=object)], {"case_change_action": d.pick(None, "NONE", "LOWER", "UPPER"), "is_case_sensitive": d.pick(None, 0, 1),
+    case = d.node([np.array(x, dtype=object)], {"case_change_action": d.pick(None, "NONE", "LOWER", "UPPER"), "is_case_sensitive": d.pick(None, 0, 1),
                                                 "stopwords": d.pick(None, ["monday"], ["Monday", "a"]), "locale": d.maybe("en_US")})
+    case.oracle = normalised
+    return case
+
+
+def normalised(case):
+    x, attrs = case.inputs[0], case.attrs
+    same = (lambda s: s) if attrs.get("is_case_sensitive") else str.lower
+    change = {"LOWER": str.lower, "UPPER": str.upper}.get(attrs.get("case_change_action"), lambda s: s)
+    stops = {same(w) for w in attrs.get("stopwords") or []}
+    kept = [change(s) for s in x.ravel() if same(s) not in stops] or [""]
+    return [np.array(kept, dtype=object).reshape((1,) * (x.ndim - 1) + (-1,))]
 
 
 @spec("RegexFullMatch")

@@ -224,7 +224,7 @@ def reshape(d):
     if len(new) == 1 and new[0] == 1 and d.chance(0.5):
         new = []
     if count == 0:
-        if zero_allowed != 1:
+        if zero_allowed != 1 or not new:
             new = [0 if s == 0 else s for s in shape]
         else:
             new[d.int(0, len(new) - 1)] = 0

@@ -200,8 +200,10 @@ def group_normalization(d):
     groups = d.int(1, 3)
     c = groups * d.int(1, 3)
     n = groups if d.v < 21 else c
-    return d.node([d.x(0, [d.int(1, 3), c] + [d.int(1, 3) for _ in range(d.int(1, 3))]), d.x(0, (n,)), d.x(0, (n,))],
+    case = d.node([d.x(0, [d.int(1, 3), c] + [d.int(1, 3) for _ in range(d.int(1, 3))]), d.x(0, (n,)), d.x(0, (n,))],
                   {"epsilon": d.maybe(d.pick(1e-3, 0.1)), "num_groups": groups}, scale=1, rtol=10)
+    case.precision = F32  # that of stash_type 1
+    return case
 
 
 @spec("LayerNormalization")
@@ -211,8 +213,10 @@ def layer_normalization(d):
     axis = d.maybe(d.axis(rank))
     tail = shape[(-1 if axis is None else axis) % rank:]
     bias = d.maybe(d.x(0, tail if d.chance(0.8) else d.broadcastable(tail)))
-    return d.node([d.x(0, shape), d.x(0, tail if d.chance(0.8) else d.broadcastable(tail)), bias],
+    case = d.node([d.x(0, shape), d.x(0, tail if d.chance(0.8) else d.broadcastable(tail)), bias],
                   {"axis": axis, "epsilon": d.maybe(d.pick(1e-3, 0.1)), "stash_type": d.maybe(1)}, outputs=d.int(1, 3), scale=1, rtol=10)
+    case.precision = F32  # that of stash_type 1
+    return case
 
 
 @spec("RMSNormalization")
@@ -221,8 +225,10 @@ def rms_normalization(d):
     shape = d.shape(rank, rank, zero=0)
     axis = d.maybe(d.axis(rank))
     tail = shape[(-1 if axis is None else axis) % rank:]
-    return d.node([d.x(0, shape), d.x(1, tail if d.chance(0.8) else d.broadcastable(tail))],
+    case = d.node([d.x(0, shape), d.x(1, tail if d.chance(0.8) else d.broadcastable(tail))],
                   {"axis": axis, "epsilon": d.maybe(d.pick(1e-3, 0.1)), "stash_type": d.maybe(1)}, scale=1, rtol=4)
+    case.precision = F32  # that of stash_type 1
+    return case
 
 
 @spec("LpNormalization")
@@ -305,7 +311,9 @@ def resize(d):
         inputs[1] = np.zeros(0, F32) if roi is None else roi.astype(F32)
         if inputs[2] is None:
             inputs[2] = np.zeros(0, F32)
-    return d.node(inputs, attrs, scale=0.2, rtol=4, constants=(1, 2, 3))
+    case = d.node(inputs, attrs, scale=0.2, rtol=4, constants=(1, 2, 3))
+    case.precision = F32  # scales are f32, and no text says in what coordinates are computed
+    return case
 
 
 @spec("Upsample")
