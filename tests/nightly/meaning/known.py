@@ -244,3 +244,8 @@ known("Resize", STANDARD, "tf_half_pixel_for_nn: (x + 0.5) / scale, also where t
       lambda c: attr(c, "coordinate_transformation_mode") == "tf_half_pixel_for_nn")
 cast_first("RNN", STANDARD, "the result has the type of the input", lambda c: attr(c, "activations") is not None)
 known("SVMClassifier", STANDARD, "positive coefficients do not make the label another", lambda c: min(c.attrs["coefficients"]) >= 0)
+known("Softplus", ORT, "of large numbers is not infinite in half precision", lambda c: c.inputs[0].dtype == np.float16)
+known("Cast CastLike", ORT, "without saturation what is beyond the largest f8e5m2 is infinite", lambda c: attr(c, "saturate") == 0 and (
+    attr(c, "to") == 19 or c.op == "CastLike" and c.inputs[1].dtype.name == "float8_e5m2"))
+known("Cast CastLike", STANDARD, "bools as text: Python's words; elsewhere 1 and 0, which are read back",
+      lambda c: c.inputs[0].dtype == bool and (attr(c, "to") == 8 or c.op == "CastLike" and c.inputs[1].dtype == STRING))
