@@ -1,4 +1,4 @@
-/* The generic contraction: a run of outputs at a time, products added over the inner indices in row-major order: one order for
+/* The generic contraction: a strip of outputs at a time, products added over the inner indices in row-major order: one order for
    every shape and grouping, so the bits are the same at any size and in any batch. */
 #include "kernels/kernels.h"
 #include "kernels/machine.h"
@@ -7,6 +7,8 @@
 
 typedef struct contraction {
     const tn_resolved *r;
+    const tn_strip_level *level;
+    tn_strip_type type; /* of the sum */
     int axis;
     bool direct; /* both factors are f32, read in place */
 } contraction;
@@ -23,57 +25,78 @@ static void add_f32(int64_t n, const float *a, int64_t sa, const float *b, int64
             sum[i] += a[i * sa] * b[i * sb];
 }
 
-static void add_domain(tn_domain domain, int64_t n, const tn_register *a, const tn_register *b, tn_register *sum,
-                       int64_t low) {
-    if (domain == TN_DOMAIN_F32)
-        for (int64_t i = low; i < n; i++)
-            sum->f[i] += a->f[i] * b->f[i];
-    else if (domain == TN_DOMAIN_F64)
-        for (int64_t i = low; i < n; i++)
-            sum->d[i] += a->d[i] * b->d[i];
-    else /* two's complement wraps alike for signed and unsigned */
-        for (int64_t i = low; i < n; i++)
-            sum->u[i] += a->u[i] * b->u[i];
+static void add_type(tn_strip_type type, int64_t n, const void *pa, const void *pb, void *sum) {
+    if (type == TN_STRIP_F32) {
+        add_f32(n, pa, 1, pb, 1, sum);
+    } else if (type == TN_STRIP_F64) {
+        const double *a = pa, *b = pb;
+        for (int64_t i = 0; i < n; i++)
+            ((double *)sum)[i] += a[i] * b[i];
+    } else if (type == TN_STRIP_I32) { /* two's complement wraps alike for signed and unsigned */
+        const uint32_t *a = pa, *b = pb;
+        for (int64_t i = 0; i < n; i++)
+            ((uint32_t *)sum)[i] += a[i] * b[i];
+    } else {
+        const uint64_t *a = pa, *b = pb;
+        for (int64_t i = 0; i < n; i++)
+            ((uint64_t *)sum)[i] += a[i] * b[i];
+    }
 }
 
-static void row(void *ctx, int64_t *at, int64_t n) {
-    const contraction *q = ctx;
+/* A factor in the type of the sum. */
+static const void *factor(const contraction *q, tn_strip *s, int i, const tn_strip_block *b, void *converted) {
+    tn_strip_type type = (tn_strip_type)s->program->type[i];
+    const void *x = tn_strip_load(s, i, b);
+    if (type == q->type)
+        return x;
+    q->level->convert[type][q->type](b->n, x, NULL, NULL, converted);
+    return converted;
+}
+
+static void block(const contraction *q, tn_strip *s, const tn_strip_block *b) {
     const tn_resolved *r = q->r;
     const tn_kernel *k = r->kernel;
-    tn_register reg[TN_MACHINE_REGISTERS], sum;
-    tn_domain domain = tn_register_domain((tn_dtype)k->accumulator);
+    uint64_t sum[TN_STRIP_LENGTH], reduced[TN_STRIP_LENGTH], wide[2][TN_STRIP_LENGTH];
     int axes = r->outer + r->inner;
-    memset(&sum, 0, sizeof sum);
-    int64_t total = 1;
-    for (int i = r->outer; i < axes; i++)
-        total *= r->extent[i];
-    if (total)
+    int64_t bytes = tn_strip_bytes(q->type), n = b->n;
+    memset(sum, 0, (size_t)(n * bytes));
+    if (r->inner_count)
         do {
             int64_t low = 0, high = n;
-            tn_machine_inside(&r->operand[0], axes, q->axis, at, n, &low, &high);
+            tn_machine_inside(&r->operand[0], axes, q->axis, b->at, n, &low, &high);
             if (low >= high)
                 continue;
             if (q->direct) {
-                const tn_resolved_access *a = &r->operand[0], *b = &r->operand[1];
-                int64_t sa = q->axis >= 0 ? a->stride[q->axis] : 0, sb = q->axis >= 0 ? b->stride[q->axis] : 0;
-                const float *pa = (const float *)a->base + tn_machine_offset(a, axes, at) + low * sa;
-                const float *pb = (const float *)b->base + tn_machine_offset(b, axes, at) + low * sb;
-                add_f32(high - low, pa, sa, pb, sb, sum.f + low);
-            } else {
-                tn_machine_load(r, &r->operand[0], q->axis, at, n, &reg[0]);
-                tn_machine_load(r, &r->operand[1], q->axis, at, n, &reg[1]);
-                add_domain(domain, high, &reg[0], &reg[1], &sum, low);
+                const tn_resolved_access *x = &r->operand[0], *y = &r->operand[1];
+                int64_t sa = q->axis >= 0 ? x->stride[q->axis] : 0, sb = q->axis >= 0 ? y->stride[q->axis] : 0;
+                const float *pa = (const float *)x->base + tn_machine_offset(x, axes, b->at) + low * sa;
+                const float *pb = (const float *)y->base + tn_machine_offset(y, axes, b->at) + low * sb;
+                add_f32(high - low, pa, sa, pb, sb, (float *)sum + low);
+                continue;
             }
-        } while (tn_machine_next(r, at));
-    uint32_t reduced = (uint32_t)k->operands + k->steps;
-    uint64_t narrow[TN_RUN];
-    tn_run_store((tn_dtype)k->reduced, domain, &sum, n, narrow, 0, 1);
-    tn_run_load((tn_dtype)k->reduced, tn_register_domain((tn_dtype)k->reduced), narrow, 0, 1, n, &reg[reduced]);
-    for (int i = 2; i < k->operands; i++)
-        tn_machine_load(r, &r->operand[i], q->axis, at, n, &reg[i]);
-    tn_machine_steps(k, k->steps, k->epilogue, reduced + 1, n, reg);
-    for (int i = 0; i < k->outputs; i++)
-        tn_machine_store(r, &r->output[i], q->axis, at, n, &reg[k->result[i]]);
+            const char *x = factor(q, s, 0, b, wide[0]), *y = factor(q, s, 1, b, wide[1]);
+            add_type(q->type, high - low, x + low * bytes, y + low * bytes, (char *)sum + low * bytes);
+        } while (tn_machine_next(r, b->at));
+    tn_dtype dtype = (tn_dtype)k->reduced;
+    if (q->type == TN_STRIP_F64 && tn_strip_type_of(dtype) == TN_STRIP_F32 && dtype != TN_F32) {
+        uint16_t narrow[TN_STRIP_LENGTH];
+        tn_run_store(dtype, TN_DOMAIN_F64, sum, n, narrow, 0, 1);
+        q->level->load[dtype](n, narrow, 1, reduced);
+    } else {
+        q->level->convert[q->type][tn_strip_type_of(dtype)](n, sum, NULL, &dtype, reduced);
+        if (q->level->round[dtype])
+            q->level->round[dtype](n, reduced, NULL, NULL, reduced);
+    }
+    tn_strip_run(s, TN_STRIP_AFTER, b, reduced);
+}
+
+static void piece(void *ctx, tn_strip_range *range) {
+    const contraction *q = ctx;
+    tn_strip s;
+    tn_strip_block b;
+    tn_strip_begin(&s, q->r);
+    while (tn_strip_range_next(range, &b))
+        block(q, &s, &b);
 }
 
 /* The outer axis along which the factors are read best: one of them in steps of one, the other standing; longest first. */
@@ -82,7 +105,7 @@ static int best_axis(const tn_resolved *r) {
     int64_t score = -1;
     for (int i = 0; i < r->outer; i++) {
         int64_t a = r->operand[0].stride[i], b = r->operand[1].stride[i];
-        int64_t s = r->extent[i] < TN_RUN ? r->extent[i] : TN_RUN;
+        int64_t s = r->extent[i] < TN_STRIP_LENGTH ? r->extent[i] : TN_STRIP_LENGTH;
         if ((a == 0 && b == 1) || (a == 1 && b == 0))
             s *= 8;
         if (s >= score) {
@@ -96,18 +119,27 @@ static int best_axis(const tn_resolved *r) {
 static tn_status run(const tn_kernel_args *args) {
     tn_resolved r;
     TN_TRY(tn_resolve(&r, args));
-    contraction q = {.r = &r, .axis = best_axis(&r)};
+    contraction q = {.r = &r,
+                     .level = args->kernel->program->level,
+                     .type = tn_strip_type_of((tn_dtype)args->kernel->accumulator),
+                     .axis = best_axis(&r)};
     q.direct = r.operand[0].dtype == TN_F32 && r.operand[1].dtype == TN_F32 && args->kernel->accumulator == TN_F32;
-    tn_machine_rows(&r, args->pool, q.axis, TN_RUN, row, &q);
+    tn_strip_walk w = {.r = &r,
+                       .axis = q.axis,
+                       .tile = -1,
+                       .length = args->kernel->program->length,
+                       .work = (double)r.inner_count * (q.direct ? 1 : 4) + 1,
+                       .piece = piece,
+                       .ctx = &q};
+    tn_strip_walk_run(&w, args->pool);
     tn_resolved_free(&r);
     return TN_OK;
 }
 
 static bool takes(const tn_kernel *k, const tn_kernel_facts *facts) {
     (void)facts;
-    tn_dtype a = (tn_dtype)k->operand[0].dtype, b = (tn_dtype)k->operand[1].dtype, acc = (tn_dtype)k->accumulator;
-    return k->steps == 0 && !k->operand[1].guards && tn_register_domain(a) == tn_register_domain(acc) &&
-           tn_register_domain(b) == tn_register_domain(acc) && k->operands + k->epilogue + 1 <= TN_MACHINE_REGISTERS;
+    return k->steps == 0 && !k->operand[1].guards && k->operands + k->epilogue + 1 <= TN_MACHINE_REGISTERS;
 }
 
-const tn_kernel_impl tn_kernel_contract = {.name = "generic", .kind = TN_KERNEL_CONTRACT, .takes = takes, .run = run};
+const tn_kernel_impl tn_kernel_contract = {
+    .name = "generic", .kind = TN_KERNEL_CONTRACT, .takes = takes, .prepare = tn_strip_prepare, .run = run};

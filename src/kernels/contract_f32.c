@@ -244,24 +244,39 @@ static void pack_rows(const gemm *g, const row_info *info, int64_t rows, float *
 
 /* --- one piece ------------------------------------------------------------------------------------------------------------------------------ */
 
-static void epilogue(const gemm *g, int64_t *at, const float *sums, int64_t first, int64_t count) {
-    const tn_resolved *r = g->r;
-    const tn_kernel *k = r->kernel;
-    tn_register reg[TN_MACHINE_REGISTERS];
-    uint32_t reduced = (uint32_t)k->operands + k->steps;
-    for (int64_t j = 0; j < count; j += TN_RUN) {
-        int64_t n = count - j < TN_RUN ? count - j : TN_RUN;
+/* `rows` rows of sums, side by side in memory, from at (which has rows' axes) on: columns [first, first + count). More than one row
+   only of all columns. */
+static void epilogue(const gemm *g, tn_strip *s, int64_t *at, const float *sums, int64_t first, int64_t count,
+                     int64_t rows) {
+    int64_t most = s->program->length;
+    int tile = g->n_rows ? g->rows[g->n_rows - 1] : -1;
+    for (int64_t j = 0; j < count; j += most) {
         if (g->column >= 0)
             at[g->column] = first + j;
-        memcpy(reg[reduced].f, sums + j, (size_t)n * sizeof(float));
-        for (int i = 2; i < k->operands; i++)
-            tn_machine_load(r, &r->operand[i], g->column, at, n, &reg[i]);
-        tn_machine_steps(k, k->steps, k->epilogue, reduced + 1, n, reg);
-        for (int i = 0; i < k->outputs; i++)
-            tn_machine_store(r, &r->output[i], g->column, at, n, &reg[k->result[i]]);
+        tn_strip_block b = {
+            .at = at, .axis = g->column, .tile = tile, .n = count - j < most ? count - j : most, .rows = rows};
+        tn_strip_run(s, TN_STRIP_AFTER, &b, sums + j);
     }
     if (g->column >= 0)
         at[g->column] = 0;
+}
+
+/* The epilogue of rows [first, first + rows) of the block at `at`: as many together as lie side by side. */
+static void epilogues(const gemm *g, int64_t *at, float *const *out, int64_t first, int64_t rows, int64_t from,
+                      int64_t width) {
+    const tn_resolved *r = g->r;
+    tn_strip s;
+    tn_strip_begin(&s, r);
+    int64_t extent = g->n_rows ? r->extent[g->rows[g->n_rows - 1]] : 1, most = s.program->length / (width ? width : 1);
+    for (int64_t i = 0, n; i < rows; i += n) {
+        decode(r, g->rows, g->n_rows, first + i, at);
+        int64_t left = extent - (first + i) % extent;
+        n = 1;
+        if (width == g->n)
+            while (n < most && n < left && i + n < rows && out[i + n] == out[i] + n * width)
+                n++;
+        epilogue(g, &s, at, out[i] + from, from, width, n);
+    }
 }
 
 typedef struct scratch {
@@ -357,10 +372,7 @@ static void piece(void *ctx, int64_t index) {
         }
     }
     if (!g->in_place || r->kernel->epilogue)
-        for (int64_t i = 0; i < rows; i++) {
-            decode(r, g->rows, g->n_rows, first + i, at);
-            epilogue(g, at, s.out[i] + from, from, width);
-        }
+        epilogues(g, at, s.out, first, rows, from, width);
     if (length != lengths)
         tn_free(g->heap, length);
     tn_free(g->heap, s.block);
@@ -407,6 +419,7 @@ static bool takes(const tn_kernel *k, const tn_kernel_facts *facts) {
 
 /* Constant columns are packed now, when their shape is constant. */
 static tn_status prepare_at(tn_kernel *k, const tn_kernel_facts *f, const tn_gemm_level *level) {
+    TN_TRY(tn_strip_prepare(k, f));
     const tn_access *b = &k->operand[1];
     const tn_tensor *w = f->weights(f->ctx, b->slot);
     if (!w)

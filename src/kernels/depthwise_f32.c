@@ -21,37 +21,39 @@ static int group_axis(const tn_kernel *k) {
 
 #define MAX_TAPS 256
 
-static void row(void *ctx, int64_t *at, int64_t n) {
-    const depthwise *d = ctx;
+static void row(const depthwise *d, tn_strip *s, const tn_strip_block *b) {
     const tn_resolved *r = d->r;
     const tn_kernel *k = r->kernel;
     const tn_resolved_access *a = &r->operand[0], *c = &r->output[0];
     const float *tap[MAX_TAPS];
-    tn_register reg[TN_MACHINE_REGISTERS];
-    uint32_t reduced = (uint32_t)k->operands + k->steps;
-    int64_t t = 0, first = at[d->group];
+    float sums[TN_STRIP_LENGTH];
+    int64_t t = 0, *at = b->at;
     do {
         int64_t low, high;
         tn_machine_inside(a, r->outer + r->inner, -1, at, 1, &low, &high);
         tap[t++] = low < high ? (const float *)a->base + tn_machine_offset(a, r->outer + r->inner, at) : NULL;
     } while (tn_machine_next(r, at));
     bool direct = !k->epilogue && k->outputs == 1 && c->dtype == TN_F32;
-    float *out = direct ? (float *)c->base + tn_machine_offset(c, r->outer, at) : reg[reduced].f;
+    float *out = direct ? (float *)c->base + tn_machine_offset(c, r->outer, at) : sums;
     /* a piece of the channels: weights are [taps][all channels] */
-    tn_depthwise_row q = {.groups = n,
+    tn_depthwise_row q = {.groups = b->n,
                           .stride = r->extent[d->group],
                           .taps = t,
                           .a = tap,
-                          .w = (const float *)k->packed + first,
+                          .w = (const float *)k->packed + at[d->group],
                           .out = out};
     d->level->depthwise(&q);
-    if (direct)
-        return;
-    for (int i = 2; i < k->operands; i++)
-        tn_machine_load(r, &r->operand[i], d->group, at, n, &reg[i]);
-    tn_machine_steps(k, k->steps, k->epilogue, reduced + 1, n, reg);
-    for (int i = 0; i < k->outputs; i++)
-        tn_machine_store(r, &r->output[i], d->group, at, n, &reg[k->result[i]]);
+    if (!direct)
+        tn_strip_run(s, TN_STRIP_AFTER, b, sums);
+}
+
+static void piece(void *ctx, tn_strip_range *range) {
+    const depthwise *d = ctx;
+    tn_strip s;
+    tn_strip_block b;
+    tn_strip_begin(&s, d->r);
+    while (tn_strip_range_next(range, &b))
+        row(d, &s, &b);
 }
 
 static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level, const tn_kernel_impl *other) {
@@ -59,8 +61,16 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level, 
     TN_TRY(tn_resolve_plain(&r, args));
     depthwise d = {.r = &r, .level = level, .group = group_axis(args->kernel)};
     bool beside = r.operand[0].stride[d.group] == 1 && r.output[0].stride[d.group] == 1;
-    if (beside)
-        tn_machine_rows(&r, args->pool, d.group, TN_RUN, row, &d);
+    if (beside) {
+        tn_strip_walk w = {.r = &r,
+                           .axis = d.group,
+                           .tile = -1,
+                           .length = args->kernel->program->length,
+                           .work = (double)r.inner_count + args->kernel->epilogue,
+                           .piece = piece,
+                           .ctx = &d};
+        tn_strip_walk_run(&w, args->pool);
+    }
     tn_resolved_free(&r);
     if (beside)
         return TN_OK;
@@ -104,6 +114,7 @@ static bool takes(const tn_kernel *k, const tn_kernel_facts *f) {
 }
 
 static tn_status prepare(tn_kernel *k, const tn_kernel_facts *f) {
+    TN_TRY(tn_strip_prepare(k, f));
     const tn_tensor *w = f->weights(f->ctx, k->operand[1].slot);
     int64_t groups = 0;
     f->constant(f->ctx, k->extent[group_axis(k)], &groups);

@@ -1,4 +1,4 @@
-/* The strip machine's loads, stores and steps. */
+/* Running strips: loads, steps, stores. */
 #include "kernels/machine.h"
 
 #include <math.h>
@@ -27,132 +27,302 @@ void tn_machine_inside(const tn_resolved_access *a, int axes, int axis, const in
     *high = lo < hi ? hi : 0;
 }
 
-static void fill_run(tn_domain domain, const tn_resolved_access *a, int64_t from, int64_t to, tn_register *r) {
-    for (int64_t i = from; i < to; i++)
-        if (domain == TN_DOMAIN_F32)
-            r->f[i] = a->fill.f;
-        else
-            r->u[i] = a->fill.u;
+/* --- loads and stores -------------------------------------------------------------------------------------------------------------- */
+
+static int64_t stride_of(const tn_resolved_access *a, int axis) {
+    return axis >= 0 ? a->stride[axis] : 0;
 }
 
-static void *item(tn_domain domain, tn_register *r, int64_t i) {
-    return domain == TN_DOMAIN_F32 ? (void *)&r->f[i] : (void *)&r->u[i];
-}
-
-void tn_machine_load(const tn_resolved *r, const tn_resolved_access *a, int axis, const int64_t *at, int64_t n,
-                     tn_register *to) {
+static const void *load_guarded(const tn_strip *s, const tn_resolved_access *a, const tn_strip_block *b,
+                                const char *from, tn_strip_type type, char *to) {
+    const tn_resolved *r = s->r;
+    tn_strip_load_fn *load = s->program->level->load[a->dtype];
+    int64_t stride = stride_of(a, b->axis), bytes = tn_strip_bytes(type), low, high, first = 0;
     int axes = r->outer + r->inner;
-    int64_t stride = axis >= 0 ? a->stride[axis] : 0, low = 0, high = n;
-    const char *from = a->base + tn_machine_offset(a, axes, at) * a->element;
-    tn_domain domain = tn_register_domain(a->dtype);
-    if (a->guards) {
-        tn_machine_inside(a, axes, axis, at, n, &low, &high);
-        fill_run(domain, a, 0, low, to);
-        fill_run(domain, a, high, n, to);
-        if (low >= high)
-            return;
-        from += low * stride * a->element;
+    for (int64_t row = 0; row < b->rows; row++, to += b->n * bytes) {
+        tn_machine_inside(a, axes, b->axis, b->at, b->n, &low, &high);
+        if (b->rows == 1 && low == 0 && high == b->n && tn_strip_same(a->dtype) && (stride == 1 || b->n == 1))
+            return from;
+        if (low > 0 || low == high)
+            load(low < high ? low : b->n, &a->fill, 0, to);
+        if (low < high) {
+            load(high - low, from + low * stride * a->element, stride, to + low * bytes);
+            if (high < b->n)
+                load(b->n - high, &a->fill, 0, to + high * bytes);
+        }
+        if (row + 1 < b->rows) {
+            from += a->stride[b->tile] * a->element;
+            b->at[b->tile]++;
+            first++;
+        }
     }
-    tn_run_load(a->dtype, domain, from, 0, stride, high - low, item(domain, to, low));
+    if (first)
+        b->at[b->tile] -= first;
+    return to - b->rows * b->n * bytes;
 }
 
-void tn_machine_store(const tn_resolved *r, const tn_resolved_access *a, int axis, const int64_t *at, int64_t n,
-                      const tn_register *from) {
-    char *to = a->base + tn_machine_offset(a, r->outer, at) * a->element;
-    tn_run_store(a->dtype, tn_register_domain(a->dtype), from, n, to, 0, axis >= 0 ? a->stride[axis] : 0);
-}
-
-/* --- steps ------------------------------------------------------------------------------------------------------------------------- */
-
-/* Rounds a register to its dtype where that is narrower than the register. */
-static void round_to(tn_dtype dtype, int64_t n, tn_register *r) {
-    if (dtype == TN_F32 || dtype == TN_F64 || dtype == TN_I64 || dtype == TN_U64 || dtype == TN_BOOL)
-        return;
-    uint32_t narrow[TN_RUN];
-    tn_domain domain = tn_register_domain(dtype);
-    tn_run_store(dtype, domain, r, n, narrow, 0, 1);
-    tn_run_load(dtype, domain, narrow, 0, 1, n, r);
-}
-
-static void widen(int64_t n, const tn_register *from, tn_register *to) {
-    for (int64_t i = 0; i < n; i++)
-        to->d[i] = from->f[i];
-}
-
-static void narrow(int64_t n, const tn_register *from, tn_register *to) {
-    for (int64_t i = 0; i < n; i++)
-        to->f[i] = (float)from->d[i];
-}
-
-static void step_cast(const tn_scalar_step *s, int64_t n, const tn_register *a, tn_register *out) {
-    uint64_t narrow_run[TN_RUN];
-    tn_dtype from = (tn_dtype)s->from, to = (tn_dtype)s->dtype;
-    tn_run_store(to, tn_register_domain(from), a, n, narrow_run, 0, 1);
-    tn_run_load(to, tn_register_domain(to), narrow_run, 0, 1, n, out);
-}
-
-static void step_select(const tn_scalar_step *s, int64_t n, const tn_register *c, const tn_register *a,
-                        const tn_register *b, tn_register *out) {
-    if (tn_register_domain((tn_dtype)s->dtype) == TN_DOMAIN_F32)
-        for (int64_t i = 0; i < n; i++)
-            out->f[i] = c->u[i] ? a->f[i] : b->f[i];
+const void *tn_strip_load(tn_strip *s, int i, const tn_strip_block *b) {
+    const tn_resolved_access *a = &s->r->operand[i];
+    tn_strip_type type = (tn_strip_type)s->program->type[i];
+    const char *from = a->base + tn_machine_offset(a, s->r->outer + s->r->inner, b->at) * a->element;
+    char *to = s->buffer + s->program->buffer[i] * s->program->pitch;
+    if (a->guards)
+        return load_guarded(s, a, b, from, type, to);
+    int64_t stride = stride_of(a, b->axis), count = b->n * b->rows, step = b->rows > 1 ? a->stride[b->tile] : 0;
+    bool linear = b->rows == 1 || step == stride * b->n;
+    if (linear && (stride == 1 || count == 1) && tn_strip_same(a->dtype))
+        return from;
+    /* broadcast operands stay from strip to strip */
+    if (s->loaded[i] == from && s->loaded_n[i] == b->n && s->loaded_rows[i] >= b->rows)
+        return to;
+    tn_strip_load_fn *run = s->program->level->load[a->dtype];
+    if (linear)
+        run(count, from, stride, to);
     else
-        for (int64_t i = 0; i < n; i++)
-            out->u[i] = c->u[i] ? a->u[i] : b->u[i];
+        for (int64_t row = 0; row < b->rows; row++)
+            run(b->n, from + row * step * a->element, stride, to + row * b->n * tn_strip_bytes(type));
+    s->loaded[i] = from;
+    s->loaded_n[i] = b->n;
+    s->loaded_rows[i] = b->rows;
+    return to;
 }
 
-static void step_is_inf(const tn_scalar_step *s, int64_t n, const tn_register *a, tn_register *out) {
-    bool wide = s->from == TN_F64;
-    for (int64_t i = 0; i < n; i++) {
-        double x = wide ? a->d[i] : (double)a->f[i];
-        out->u[i] = isinf(x) && (x > 0 ? s->flags & 1 : s->flags & 2) ? 1 : 0;
-    }
+static char *output_at(const tn_strip *s, int i, const tn_strip_block *b) {
+    const tn_resolved_access *a = &s->r->output[i];
+    return a->base + tn_machine_offset(a, s->r->outer, b->at) * a->element;
 }
 
-static void step_run(const tn_scalar_step *s, int64_t n, const tn_register *a, const tn_register *b, tn_register *out) {
-    tn_scalar_op op = (tn_scalar_op)s->op;
-    tn_dtype from = (tn_dtype)s->from;
-    tn_domain domain = tn_scalar_domain(op, from);
-    tn_register wide[2], result;
-    const void *in[2] = {a, b};
-    bool widened = domain == TN_DOMAIN_F64 && tn_register_domain(from) == TN_DOMAIN_F32;
-    if (widened) {
-        widen(n, a, &wide[0]);
-        in[0] = &wide[0];
-        if (tn_scalar_describe(op)->operands > 1) {
-            widen(n, b, &wide[1]);
-            in[1] = &wide[1];
-        }
-    }
-    bool boolean = tn_scalar_describe(op)->boolean;
-    if (!widened || boolean) {
-        tn_scalar_run(op, domain)(n, in, out);
-    } else {
-        tn_scalar_run(op, domain)(n, in, &result);
-        /* one rounding: f64 to the dtype itself */
-        if (s->dtype == TN_F32)
-            narrow(n, &result, out);
-        else {
-            uint32_t half[TN_RUN];
-            tn_run_store((tn_dtype)s->dtype, TN_DOMAIN_F64, &result, n, half, 0, 1);
-            tn_run_load((tn_dtype)s->dtype, TN_DOMAIN_F32, half, 0, 1, n, out);
-        }
+static bool is_linear(const tn_resolved_access *a, const tn_strip_block *b) {
+    return b->rows == 1 || a->stride[b->tile] == stride_of(a, b->axis) * b->n;
+}
+
+static void store(const tn_strip *s, int i, const tn_strip_block *b) {
+    const tn_resolved_access *a = &s->r->output[i];
+    const tn_kernel *k = s->r->kernel;
+    tn_strip_store_fn *run = s->program->level->store[a->dtype];
+    const char *from = s->reg[k->result[i]];
+    int64_t stride = stride_of(a, b->axis), row = b->n * tn_strip_bytes((tn_strip_type)s->program->type[k->result[i]]);
+    char *to = output_at(s, i, b);
+    if (is_linear(a, b)) {
+        run(b->n * b->rows, from, to, stride);
         return;
     }
-    if (!boolean)
-        round_to((tn_dtype)s->dtype, n, out);
+    for (int64_t j = 0; j < b->rows; j++)
+        run(b->n, from + j * row, to + j * a->stride[b->tile] * a->element, stride);
 }
 
-void tn_machine_steps(const tn_kernel *k, uint32_t first, uint32_t count, uint32_t base, int64_t n, tn_register *reg) {
-    for (uint32_t j = 0; j < count; j++) {
-        const tn_scalar_step *s = &k->step[first + j];
-        tn_register *out = &reg[base + j];
-        switch ((tn_scalar_op)s->op) {
-        case TN_SCALAR_NONE: *out = reg[s->a]; break;
-        case TN_SCALAR_CAST: step_cast(s, n, &reg[s->a], out); break;
-        case TN_SCALAR_SELECT: step_select(s, n, &reg[s->a], &reg[s->b], &reg[s->c], out); break;
-        case TN_SCALAR_IS_INF: step_is_inf(s, n, &reg[s->a], out); break;
-        default: step_run(s, n, &reg[s->a], &reg[s->b], out); break;
-        }
+/* --- steps without a function of the level's: in 64 bits ------------------------------------------------------------------------------ */
+
+typedef union cells {
+    float f[TN_RUN];
+    double d[TN_RUN];
+    int64_t i[TN_RUN];
+    uint64_t u[TN_RUN];
+} cells;
+
+static tn_domain domain_of(tn_dtype dtype) {
+    if (tn_dtype_is_float(dtype))
+        return dtype == TN_F64 ? TN_DOMAIN_F64 : TN_DOMAIN_F32;
+    return tn_dtype_is_signed(dtype) ? TN_DOMAIN_I64 : TN_DOMAIN_U64;
+}
+
+/* Elements [at, at + n) of a register, as cells of `domain`. */
+static void widen(tn_strip_type type, tn_domain domain, const void *reg, int64_t at, int64_t n, cells *to) {
+    switch (type) {
+    case TN_STRIP_F32:
+        for (int64_t i = 0; i < n; i++)
+            if (domain == TN_DOMAIN_F64)
+                to->d[i] = (double)((const float *)reg)[at + i];
+            else
+                to->f[i] = ((const float *)reg)[at + i];
+        break;
+    case TN_STRIP_I32:
+        for (int64_t i = 0; i < n; i++)
+            to->i[i] = ((const int32_t *)reg)[at + i];
+        break;
+    case TN_STRIP_B8:
+        for (int64_t i = 0; i < n; i++)
+            to->u[i] = ((const uint8_t *)reg)[at + i] != 0;
+        break;
+    default: memcpy(to, (const uint64_t *)reg + at, (size_t)n * 8); break;
     }
+}
+
+static void narrow(tn_strip_type type, const cells *from, int64_t at, int64_t n, void *reg) {
+    switch (type) {
+    case TN_STRIP_F32: memcpy((float *)reg + at, from, (size_t)n * 4); break;
+    case TN_STRIP_I32:
+        for (int64_t i = 0; i < n; i++)
+            ((int32_t *)reg)[at + i] = (int32_t)from->i[i];
+        break;
+    case TN_STRIP_B8:
+        for (int64_t i = 0; i < n; i++)
+            ((uint8_t *)reg)[at + i] = (uint8_t)from->u[i];
+        break;
+    default: memcpy((uint64_t *)reg + at, from, (size_t)n * 8); break;
+    }
+}
+
+static void plain_step(const tn_scalar_step *s, int64_t count, const void *a, const void *b, void *to) {
+    tn_scalar_op op = (tn_scalar_op)s->op;
+    tn_dtype from = (tn_dtype)s->from, dtype = (tn_dtype)s->dtype;
+    tn_strip_type type = tn_strip_type_of(from);
+    bool cast = op == TN_SCALAR_CAST, boolean = tn_scalar_describe(op)->boolean;
+    tn_domain domain = cast || op == TN_SCALAR_IS_INF ? domain_of(from) : tn_scalar_domain(op, from);
+    cells x, y, z;
+    const void *in[2] = {&x, &y};
+    for (int64_t at = 0; at < count; at += TN_RUN) {
+        int64_t n = count - at < TN_RUN ? count - at : TN_RUN;
+        widen(type, domain, a, at, n, &x);
+        if (tn_scalar_describe(op)->operands > 1)
+            widen(type, domain, b, at, n, &y);
+        if (op == TN_SCALAR_IS_INF)
+            for (int64_t i = 0; i < n; i++) {
+                double v = domain == TN_DOMAIN_F64 ? x.d[i] : (double)x.f[i];
+                z.u[i] = isinf(v) && (v > 0 ? s->flags & 1 : s->flags & 2) ? 1 : 0;
+            }
+        else if (!cast)
+            tn_scalar_run(op, domain)(n, in, &z);
+        if (!boolean) {
+            /* one rounding, to the dtype itself */
+            uint64_t stored[TN_RUN];
+            tn_run_store(dtype, domain, cast ? &x : &z, n, stored, 0, 1);
+            tn_run_load(dtype, domain_of(dtype), stored, 0, 1, n, &z);
+        }
+        narrow(boolean ? TN_STRIP_B8 : tn_strip_type_of(dtype), &z, at, n, to);
+    }
+}
+
+/* --- strips ---------------------------------------------------------------------------------------------------------------------------- */
+
+void tn_strip_begin(tn_strip *s, const tn_resolved *r) {
+    s->r = r;
+    s->program = r->kernel->program;
+    for (int i = 0; i < r->kernel->operands; i++)
+        s->loaded[i] = NULL;
+}
+
+void tn_strip_compute(tn_strip *s, tn_strip_part part, const tn_strip_block *b, void *result) {
+    const tn_strip_program *p = s->program;
+    int64_t n = b->n * b->rows;
+    for (int i = 0; i < s->r->kernel->operands; i++)
+        if (p->uses[part] >> i & 1)
+            s->reg[i] = tn_strip_load(s, i, b);
+    int last = p->first[part + 1];
+    for (int i = p->first[part]; i < last; i++) {
+        const tn_strip_code *c = &p->code[i];
+        void *to = result && c->to == p->code[last - 1].to ? result : s->buffer + p->buffer[c->to] * p->pitch;
+        if (c->run)
+            c->run(n, s->reg[c->a], s->reg[c->b], c->step->op == TN_SCALAR_CAST ? &c->step->dtype : s->reg[c->c], to);
+        else
+            plain_step(c->step, n, s->reg[c->a], s->reg[c->b], to);
+        s->reg[c->to] = to;
+    }
+}
+
+void tn_strip_run(tn_strip *s, tn_strip_part part, const tn_strip_block *b, const void *reduced) {
+    const tn_kernel *k = s->r->kernel;
+    const tn_strip_program *p = s->program;
+    if (reduced)
+        s->reg[k->operands + k->steps] = reduced;
+    bool direct = p->direct && p->first[part] < p->first[part + 1] && is_linear(&s->r->output[0], b) &&
+                  (stride_of(&s->r->output[0], b->axis) == 1 || b->n * b->rows == 1);
+    tn_strip_compute(s, part, b, direct ? output_at(s, 0, b) : NULL);
+    for (int i = direct ? 1 : 0; i < k->outputs; i++)
+        store(s, i, b);
+}
+
+/* --- walks ------------------------------------------------------------------------------------------------------------------------------ */
+
+#define PIECE_WORK (1 << 15) /* steps of elements; less is not worth another thread */
+#define PIECES 64
+#define BAND 16 /* rows whose reads along `tile` share lines of the cache */
+
+static int64_t parts(int64_t n, int64_t most) {
+    return (n + most - 1) / most;
+}
+
+static void run_piece(void *ctx, int64_t piece) {
+    tn_strip_walk *w = ctx;
+    int64_t first = piece * w->per_piece, end = first + w->per_piece;
+    tn_strip_range range = {.w = w, .next = first, .end = end < w->blocks ? end : w->blocks};
+    w->piece(w->ctx, &range);
+}
+
+void tn_strip_walk_run(tn_strip_walk *w, tn_pool *pool) {
+    const tn_resolved *r = w->r;
+    if (!r->outputs_count)
+        return;
+    int64_t extent = w->axis >= 0 ? r->extent[w->axis] : 1, most = w->length;
+    if (w->apart)
+        most = most < 128 ? most : 128;
+    else if (w->tile >= 0 && 2 * extent > w->length)
+        w->tile = -1;
+    w->stretch = parts(extent, parts(extent, most));
+    if (w->stretch < extent && !w->apart)
+        w->stretch = parts(w->stretch, 16) * 16;
+    w->stretches = parts(extent, w->stretch);
+    w->rows = w->bands = 1;
+    if (w->tile >= 0) {
+        w->rows = w->apart ? BAND : w->length / extent;
+        w->bands = parts(r->extent[w->tile], w->rows);
+        w->rows = parts(r->extent[w->tile], w->bands);
+    }
+    w->others = 0;
+    w->blocks = w->stretches * w->bands;
+    for (int i = 0; i < r->outer; i++)
+        if (i != w->axis && i != w->tile) {
+            w->order[w->others++] = i;
+            w->blocks *= r->extent[i];
+        }
+    double work = (double)r->outputs_count * w->work / PIECE_WORK;
+    int64_t pieces = work < 2 ? 1 : work > PIECES ? PIECES : (int64_t)work;
+    w->per_piece = parts(w->blocks, pieces < w->blocks ? pieces : w->blocks);
+    tn_pool_run(pool, parts(w->blocks, w->per_piece), run_piece, w);
+}
+
+bool tn_strip_range_next(tn_strip_range *q, tn_strip_block *b) {
+    const tn_strip_walk *w = q->w;
+    const tn_resolved *r = w->r;
+    if (q->next == q->end)
+        return false;
+    int64_t index = q->next, stretch = 0, band = 0;
+    if (w->stretches > 1) {
+        stretch = index % w->stretches;
+        index /= w->stretches;
+    }
+    if (w->bands > 1) {
+        band = index % w->bands;
+        index /= w->bands;
+    }
+    for (int i = w->others - 1; i >= 0; i--) {
+        int axis = w->order[i];
+        q->at[axis] = i ? index % r->extent[axis] : index;
+        index /= r->extent[axis];
+    }
+    for (int i = r->outer; i < r->outer + r->inner; i++)
+        q->at[i] = 0;
+    *b = (tn_strip_block){.at = q->at, .axis = w->axis, .tile = w->tile, .n = 1, .rows = 1};
+    if (w->axis >= 0) {
+        q->at[w->axis] = stretch * w->stretch;
+        int64_t left = r->extent[w->axis] - q->at[w->axis];
+        b->n = left < w->stretch ? left : w->stretch;
+    }
+    int64_t rows = 1;
+    if (w->tile >= 0) {
+        q->at[w->tile] = band * w->rows;
+        int64_t left = r->extent[w->tile] - q->at[w->tile];
+        rows = left < w->rows ? left : w->rows;
+    }
+    if (!w->apart) {
+        b->rows = rows;
+        q->next++;
+        return true;
+    }
+    q->at[w->tile] += q->row++;
+    if (q->row == rows) {
+        q->row = 0;
+        q->next++;
+    }
+    return true;
 }

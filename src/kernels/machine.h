@@ -1,13 +1,16 @@
-/* The strip machine: a kernel with its sizes resolved, and one vectorised loop for each scalar operation over runs of elements
-   that fit in L1. It needs no compiler; it is also what applies epilogues to contractions. */
+/* The strip machine: a kernel with its sizes resolved, and one vectorised loop for each scalar operation over strips of elements that
+   fit in L1. It needs no compiler; it is also what applies epilogues to contractions. */
 #ifndef TN_KERNELS_MACHINE_H
 #define TN_KERNELS_MACHINE_H
 
 #include "base/error.h"
+#include "kernels/strip.h"
 #include "lower/kernel.h"
 
 #define TN_MACHINE_AXES (2 * TN_MAX_RANK)
 #define TN_MACHINE_REGISTERS 64
+
+/* --- resolve.c: a kernel bound to sizes and addresses ------------------------------------------------------------------------------ */
 
 typedef struct tn_resolved_guard {
     int64_t coef[TN_MACHINE_AXES], offset, extent;
@@ -20,57 +23,28 @@ typedef struct tn_resolved_access {
     int64_t stride[TN_MACHINE_AXES]; /* in elements */
     int guards;
     tn_resolved_guard *guard;
-    union {
-        float f;
-        double d;
-        int64_t i;
-        uint64_t u;
-    } fill; /* in the domain of the dtype's registers */
+    uint64_t fill; /* an element of the dtype */
 } tn_resolved_access;
 
-/* A kernel bound to sizes and addresses. */
 typedef struct tn_resolved {
     const tn_kernel *kernel;
     int outer, inner;
     int64_t extent[TN_MACHINE_AXES];
-    int64_t outputs_count; /* product of outer extents */
+    int64_t outputs_count, inner_count; /* products of extents */
     tn_resolved_access *operand, *output;
     tn_arena arena;
 } tn_resolved;
 
-/* Evaluates sizes; merges neighbouring outer axes (and neighbouring inner ones) that all accesses walk alike. An error leaves
-   nothing to free; else call tn_resolved_free. */
+/* Evaluates sizes; orders outer axes by the first output's memory, merges neighbouring axes that all accesses walk alike. An error
+   leaves nothing to free; else call tn_resolved_free. */
 tn_status tn_resolve(tn_resolved *r, const tn_kernel_args *args);
 /* The same with the axes as the kernel has them. */
 tn_status tn_resolve_plain(tn_resolved *r, const tn_kernel_args *args);
 void tn_resolved_free(tn_resolved *r);
 
-/* One register: a run of at most TN_RUN elements in the domain of its dtype (f16, bf16, f32: float; f64: double; integers and
-   bool: 64 bits). */
-typedef union tn_register {
-    float f[TN_RUN];
-    double d[TN_RUN];
-    int64_t i[TN_RUN];
-    uint64_t u[TN_RUN];
-} tn_register;
-
-tn_domain tn_register_domain(tn_dtype dtype);
-/* Loads n elements of an access along `axis`, from index `at` (all axes; at[axis] is the first), guards obeyed. */
-void tn_machine_load(const tn_resolved *r, const tn_resolved_access *a, int axis, const int64_t *at, int64_t n,
-                     tn_register *to);
-void tn_machine_store(const tn_resolved *r, const tn_resolved_access *a, int axis, const int64_t *at, int64_t n,
-                      const tn_register *from);
-/* Runs steps [first, first + count): registers are numbered as the kernel says. */
-void tn_machine_steps(const tn_kernel *kernel, uint32_t first, uint32_t count, uint32_t base, int64_t n,
-                      tn_register *reg);
-/* The elements [*low, *high) of a run of n along `axis` for which all guards hold. */
+/* The elements [*low, *high) of a run of n along `axis` (-1: one element) for which all guards hold. */
 void tn_machine_inside(const tn_resolved_access *a, int axes, int axis, const int64_t *at, int64_t n, int64_t *low,
                        int64_t *high);
-
-/* Calls row(ctx, at, n) for runs along `axis` that together cover all outer indices, split over the pool into fixed pieces. `at` has
-   outer + inner entries (inner ones 0). n <= run. */
-typedef void tn_machine_row(void *ctx, int64_t *at, int64_t n);
-void tn_machine_rows(const tn_resolved *r, tn_pool *pool, int axis, int64_t run, tn_machine_row *row, void *ctx);
 /* Steps to the next inner index of `at` (row-major); false after the last. */
 static inline bool tn_machine_next(const tn_resolved *r, int64_t *at) {
     for (int i = r->outer + r->inner - 1; i >= r->outer; i--) {
@@ -86,5 +60,93 @@ static inline int64_t tn_machine_offset(const tn_resolved_access *a, int axes, c
         o += a->stride[i] * at[i];
     return o;
 }
+
+/* --- program.c: a kernel's steps for a level ------------------------------------------------------------------------------------------ */
+
+/* One function to call on registers. */
+typedef struct tn_strip_code {
+    tn_strip_fn *run;           /* NULL: by ops/scalar.h */
+    const tn_scalar_step *step; /* it comes from */
+    uint16_t a, b, c, to;
+} tn_strip_code;
+
+/* The two parts of a kernel: before the reduction, after it. Elementwise kernels have the first alone. */
+typedef enum tn_strip_part { TN_STRIP_BEFORE, TN_STRIP_AFTER } tn_strip_part;
+
+typedef struct tn_strip_program {
+    const tn_strip_level *level;
+    uint16_t first[3]; /* codes of part p: [first[p], first[p + 1]) */
+    uint16_t buffers;  /* registers share them as their lives allow; operands have their own */
+    int64_t length;    /* elements of a strip */
+    int64_t pitch;     /* bytes of a buffer */
+    bool direct;       /* the last code makes the only result: it may be made in place */
+    uint64_t uses[2];  /* operands that a part reads, as bits */
+    uint8_t type[TN_MACHINE_REGISTERS];
+    uint8_t buffer[TN_MACHINE_REGISTERS];
+    tn_strip_code code[]; /* a step is one code, and another that rounds */
+} tn_strip_program;
+
+/* The best level for which there is code where `isa` is the highest wanted. */
+const tn_strip_level *tn_strip_best(tn_isa isa);
+/* Makes kernel->program; for `prepare`. */
+tn_status tn_strip_prepare(tn_kernel *kernel, const tn_kernel_facts *facts);
+
+/* --- machine.c: running strips --------------------------------------------------------------------------------------------------------- */
+
+#define TN_STRIP_LENGTH 512
+#define TN_STRIP_SCRATCH (96 << 10)
+
+/* One thread's registers. */
+typedef struct tn_strip {
+    const tn_resolved *r;
+    const tn_strip_program *program;
+    const void *reg[TN_MACHINE_REGISTERS];
+    /* what operands' buffers hold */
+    const char *loaded[TN_MACHINE_REGISTERS];
+    int64_t loaded_n[TN_MACHINE_REGISTERS], loaded_rows[TN_MACHINE_REGISTERS];
+    _Alignas(64) char buffer[TN_STRIP_SCRATCH];
+} tn_strip;
+
+/* A rectangle of outputs: n along `axis` (-1: one), for `rows` indices of `tile` from `at` on. One row, unless n is the whole
+   extent of `axis`. Indices not spoken of are those of `at`. */
+typedef struct tn_strip_block {
+    int64_t *at; /* [outer + inner] */
+    int axis, tile;
+    int64_t n, rows;
+} tn_strip_block;
+
+void tn_strip_begin(tn_strip *s, const tn_resolved *r);
+/* Operand i: n * rows elements in its register's type, row by row; in memory where they lie so, else in its buffer. */
+const void *tn_strip_load(tn_strip *s, int i, const tn_strip_block *b);
+/* Loads the operands of a part and computes its steps; then register j is at s->reg[j], n * rows elements, row by row. `result`: NULL,
+   or where the last code of the part shall put its result. */
+void tn_strip_compute(tn_strip *s, tn_strip_part part, const tn_strip_block *b, void *result);
+/* The same, and stores the outputs. `reduced`: the reduced register (TN_STRIP_AFTER). */
+void tn_strip_run(tn_strip *s, tn_strip_part part, const tn_strip_block *b, const void *reduced);
+
+struct tn_strip_range;
+/* Splits all outer indices into blocks, and these into pieces for the pool. */
+typedef struct tn_strip_walk {
+    const tn_resolved *r;
+    int axis, tile; /* -1: none */
+    int64_t length; /* elements of a block at most, rows counted */
+    bool apart; /* rows one after the other, 16 of `tile` for each stretch of `axis`: where operands run along `tile` */
+    double work; /* of an output, in steps of an element */
+    void (*piece)(void *ctx, struct tn_strip_range *range);
+    void *ctx;
+    /* the rest is the walk's own */
+    int order[TN_MACHINE_AXES], others;
+    int64_t stretch, stretches, rows, bands, blocks, per_piece;
+} tn_strip_walk;
+typedef struct tn_strip_range {
+    const tn_strip_walk *w;
+    int64_t next, end; /* blocks */
+    int64_t row;       /* `apart`: within the block */
+    int64_t at[TN_MACHINE_AXES];
+} tn_strip_range;
+/* Calls walk->piece for all pieces. */
+void tn_strip_walk_run(tn_strip_walk *walk, tn_pool *pool);
+/* The next block of a range; false after the last. Inner indices of its `at` are 0. */
+bool tn_strip_range_next(tn_strip_range *range, tn_strip_block *block);
 
 #endif

@@ -1,113 +1,165 @@
-/* Reductions: a run of outputs at a time over the inner indices in row-major order, so the bits do not depend on how outputs are
-   grouped. Where outputs are few, a run of inner elements is loaded for one output and combined in the same order. */
+/* Reductions. The recipe: element k of the reduced index, in row-major order, goes to lane k % 16; the lanes are combined in pairs
+   (l, l + 8), then (l, l + 4), ... Sums and products of floats are formed in f64 and rounded once. So the bits do not depend on how
+   outputs are grouped, nor on whether a strip runs across outputs or along the elements of one. */
 #include "kernels/kernels.h"
 #include "kernels/machine.h"
 
 #include <string.h>
 
+#define LANES TN_STRIP_LANES
+#define ACROSS 128 /* outputs of a strip that are summed side by side, a lane each 16 times */
+
 typedef struct reduction {
     const tn_resolved *r;
-    tn_domain domain; /* of the accumulator */
-    tn_run_function *combine;
-    int axis; /* outer axis of runs; -1 */
-    bool by_row;
-    uint64_t identity[2];
+    const tn_strip_level *level;
+    tn_scalar_op combine;
+    tn_strip_type in, acc; /* types of what is combined and of the result */
+    tn_strip_fn *step;     /* acc op in */
+    uint16_t summand;      /* register */
+    bool lanes;            /* the order matters */
+    bool along;
+    bool whole; /* a row is read in place, whatever its length */
+    uint64_t identity;
 } reduction;
 
-/* A loaded register in the accumulator's domain. */
-static const tn_register *as_accumulator(const reduction *q, tn_dtype dtype, int64_t n, const tn_register *from,
-                                         tn_register *wide) {
-    if (tn_register_domain(dtype) == q->domain)
-        return from;
-    for (int64_t i = 0; i < n; i++)
-        wide->d[i] = from->f[i];
-    return wide;
+static void fill(const reduction *q, int64_t n, void *to) {
+    tn_dtype dtype = q->acc == TN_STRIP_B8 ? TN_BOOL : tn_strip_bytes(q->acc) == 4 ? TN_F32 : TN_F64;
+    q->level->load[dtype](n, &q->identity, 0, to);
 }
 
-static uint16_t summand(const tn_kernel *k) {
-    return (uint16_t)(k->steps ? k->operands + k->steps - 1 : 0);
+/* Combines `count` lanes of n accumulators each, `pitch` bytes apart, into the first. */
+static void combine_lanes(const reduction *q, int64_t n, char *acc, int64_t pitch, int64_t count) {
+    tn_strip_fn *combine = q->level->op[q->combine][q->acc];
+    for (int64_t half = LANES / 2; half; half /= 2)
+        for (int64_t l = 0; l < half && l + half < count; l++)
+            combine(n, acc + l * pitch, acc + (l + half) * pitch, NULL, acc + l * pitch);
 }
 
-static void load_all(const reduction *q, int axis, const int64_t *at, int64_t n, tn_register *reg) {
-    const tn_kernel *k = q->r->kernel;
-    tn_machine_load(q->r, &q->r->operand[0], axis, at, n, &reg[0]);
-    tn_machine_steps(k, 0, k->steps, k->operands, n, reg);
-}
-
-static void set_run(tn_register *r, int64_t n, const uint64_t *value) {
-    for (int64_t i = 0; i < n; i++)
-        r->u[i] = value[0];
-}
-
-static void row(void *ctx, int64_t *at, int64_t n) {
-    const reduction *q = ctx;
+/* The outputs of a block, each along its elements, into sums. */
+static void along(const reduction *q, tn_strip *s, const tn_strip_block *b, char *sums) {
     const tn_resolved *r = q->r;
-    const tn_kernel *k = r->kernel;
-    tn_register reg[TN_MACHINE_REGISTERS], sum, wide;
-    tn_dtype dtype = k->steps ? (tn_dtype)k->step[k->steps - 1].dtype : r->operand[0].dtype;
-    set_run(&sum, n, q->identity);
-    int64_t total = 1;
-    for (int i = r->outer; i < r->outer + r->inner; i++)
-        total *= r->extent[i];
-    if (q->by_row && total) {
-        int last = r->outer + r->inner - 1;
-        for (int64_t e = 0; e < n; e++) {
-            int64_t here[TN_MACHINE_AXES];
-            memcpy(here, at, sizeof here);
-            if (q->axis >= 0)
-                here[q->axis] += e;
-            do {
-                int64_t m = r->extent[last] - here[last] < TN_RUN ? r->extent[last] - here[last] : TN_RUN;
-                load_all(q, last, here, m, reg);
-                const tn_register *v = as_accumulator(q, dtype, m, &reg[summand(k)], &wide);
-                for (int64_t i = 0; i < m; i++) {
-                    const void *in[2] = {&sum.u[e], &v->u[i]};
-                    q->combine(1, in, &sum.u[e]);
-                }
-                here[last] += m - 1;
-            } while (tn_machine_next(r, here));
-        }
-    } else if (total) {
+    int last = r->outer + r->inner - 1;
+    int64_t bytes = tn_strip_bytes(q->acc), most = q->whole ? INT64_MAX : s->program->length;
+    for (int64_t e = 0; e < b->n; e++) {
+        uint64_t lanes[LANES];
+        int64_t at[TN_MACHINE_AXES], phase = 0;
+        memcpy(at, b->at, sizeof at);
+        if (b->axis >= 0)
+            at[b->axis] += e;
+        fill(q, LANES, lanes);
         do {
-            load_all(q, q->axis, at, n, reg);
-            const void *in[2] = {&sum, as_accumulator(q, dtype, n, &reg[summand(k)], &wide)};
-            q->combine(n, in, &sum);
+            int64_t left = r->extent[last] - at[last];
+            tn_strip_block run = {.at = at, .axis = last, .tile = -1, .n = left < most ? left : most, .rows = 1};
+            tn_strip_compute(s, TN_STRIP_BEFORE, &run, NULL);
+            q->level->fold[q->combine][q->in](run.n, s->reg[q->summand], phase, lanes);
+            phase = (phase + run.n) % LANES;
+            at[last] += run.n - 1;
         } while (tn_machine_next(r, at));
+        combine_lanes(q, 1, (char *)lanes, bytes, LANES);
+        memcpy(sums + e * bytes, lanes, (size_t)bytes);
     }
-    uint32_t reduced = (uint32_t)k->operands + k->steps;
-    uint64_t narrow[TN_RUN];
-    tn_run_store((tn_dtype)k->reduced, q->domain, &sum, n, narrow, 0, 1);
-    tn_run_load((tn_dtype)k->reduced, tn_register_domain((tn_dtype)k->reduced), narrow, 0, 1, n, &reg[reduced]);
-    for (int i = 1; i < k->operands; i++)
-        tn_machine_load(r, &r->operand[i], q->axis, at, n, &reg[i]);
-    tn_machine_steps(k, k->steps, k->epilogue, reduced + 1, n, reg);
-    for (int i = 0; i < k->outputs; i++)
-        tn_machine_store(r, &r->output[i], q->axis, at, n, &reg[k->result[i]]);
+}
+
+/* The outputs of a block side by side. `sums` has room for ACROSS * LANES accumulators. */
+static void across(const reduction *q, tn_strip *s, const tn_strip_block *b, char *sums) {
+    const tn_resolved *r = q->r;
+    int64_t n = b->n * b->rows, pitch = n * tn_strip_bytes(q->acc), k = 0;
+    int64_t used = !q->lanes ? 1 : r->inner_count < LANES ? r->inner_count : LANES;
+    fill(q, n * used, sums);
+    do {
+        tn_strip_compute(s, TN_STRIP_BEFORE, b, NULL);
+        char *acc = sums + k * pitch;
+        q->step(n, acc, s->reg[q->summand], NULL, acc);
+        k = k + 1 < used ? k + 1 : 0;
+    } while (tn_machine_next(r, b->at));
+    if (q->lanes)
+        combine_lanes(q, n, sums, pitch, used);
+}
+
+/* Rounds accumulators to the dtype of the reduced register, into `to`. */
+static void round_sums(const reduction *q, int64_t n, const char *sums, void *to) {
+    tn_dtype dtype = (tn_dtype)q->r->kernel->reduced;
+    tn_strip_type type = tn_strip_type_of(dtype);
+    if (q->acc == TN_STRIP_F64 && (dtype == TN_F16 || dtype == TN_BF16)) {
+        uint16_t narrow[TN_STRIP_LENGTH];
+        tn_run_store(dtype, TN_DOMAIN_F64, sums, n, narrow, 0, 1);
+        q->level->load[dtype](n, narrow, 1, to);
+        return;
+    }
+    q->level->convert[q->acc][type](n, sums, NULL, &dtype, to);
+    if (q->level->round[dtype] && !tn_dtype_is_float(dtype))
+        q->level->round[dtype](n, to, NULL, NULL, to);
+}
+
+static void piece(void *ctx, tn_strip_range *range) {
+    const reduction *q = ctx;
+    tn_strip s;
+    tn_strip_block b;
+    _Alignas(64) char sums[ACROSS * LANES * 8];
+    uint64_t reduced[TN_STRIP_LENGTH];
+    tn_strip_begin(&s, q->r);
+    while (tn_strip_range_next(range, &b)) {
+        if (!q->r->inner_count)
+            fill(q, b.n * b.rows, sums);
+        else if (q->along)
+            along(q, &s, &b, sums);
+        else
+            across(q, &s, &b, sums);
+        round_sums(q, b.n * b.rows, sums, reduced);
+        tn_strip_run(&s, TN_STRIP_AFTER, &b, reduced);
+    }
+}
+
+static void set_identity(reduction *q) {
+    static const tn_dtype of_type[] = {TN_F32, TN_F64, TN_I32, TN_I64, TN_U64, TN_BOOL};
+    tn_dtype dtype = q->in == q->acc ? (tn_dtype)q->r->kernel->reduced : of_type[q->acc];
+    uint64_t element = 0;
+    tn_scalar_identity(q->combine, dtype, &element);
+    q->level->load[dtype](1, &element, 0, &q->identity);
 }
 
 static tn_status run(const tn_kernel_args *args) {
+    const tn_kernel *k = args->kernel;
     tn_resolved r;
     TN_TRY(tn_resolve(&r, args));
-    const tn_kernel *k = args->kernel;
-    tn_dtype dtype = (tn_dtype)k->accumulator;
-    reduction q = {.r = &r, .domain = tn_register_domain(dtype), .axis = r.outer - 1};
-    q.combine = tn_scalar_run((tn_scalar_op)k->combine, q.domain);
-    uint64_t element[2] = {0};
-    tn_scalar_identity((tn_scalar_op)k->combine, dtype, element);
-    tn_run_load(dtype, q.domain, element, 0, 1, 1, q.identity);
-    int64_t outputs = q.axis >= 0 ? r.extent[q.axis] : 1, inner = r.inner ? r.extent[r.outer + r.inner - 1] : 1;
-    q.by_row = r.inner > 0 && outputs < 16 && inner > outputs;
-    tn_machine_rows(&r, args->pool, q.axis, TN_RUN, row, &q);
+    const tn_strip_program *p = k->program;
+    reduction q = {.r = &r, .level = p->level, .combine = (tn_scalar_op)k->combine};
+    q.summand = (uint16_t)(k->steps ? k->operands + k->steps - 1 : 0);
+    q.in = q.acc = (tn_strip_type)p->type[q.summand];
+    q.lanes = (q.combine == TN_SCALAR_ADD || q.combine == TN_SCALAR_MUL) && q.in <= TN_STRIP_F64;
+    q.step = q.level->op[q.combine][q.in];
+    if (q.lanes && q.in == TN_STRIP_F32) {
+        q.acc = TN_STRIP_F64;
+        q.step = q.combine == TN_SCALAR_ADD ? q.level->add_wide : q.level->mul_wide;
+    }
+    set_identity(&q);
+    const tn_resolved_access *x = &r.operand[0];
+    int axis = r.outer - 1, last = r.outer + r.inner - 1;
+    int64_t outputs = axis >= 0 ? r.extent[axis] : 1;
+    if (r.inner) {
+        int64_t in = x->stride[last] < 0 ? -x->stride[last] : x->stride[last];
+        int64_t out = axis < 0 ? INT64_MAX : x->stride[axis] < 0 ? -x->stride[axis] : x->stride[axis];
+        q.along = r.extent[last] >= LANES ? in <= out || outputs < 8 : outputs < 4 && r.inner_count > 4;
+        q.whole = !k->steps && !x->guards && x->stride[last] == 1 && tn_strip_same(x->dtype);
+    }
+    int64_t most = q.along ? TN_STRIP_LENGTH : ACROSS;
+    tn_strip_walk w = {.r = &r,
+                       .axis = axis,
+                       .tile = q.along || r.outer < 2 ? -1 : r.outer - 2,
+                       .length = most < p->length ? most : p->length,
+                       .work = (double)(r.inner_count + 1) * (1 + p->first[1]) + p->first[2] - p->first[1],
+                       .piece = piece,
+                       .ctx = &q};
+    tn_strip_walk_run(&w, args->pool);
     tn_resolved_free(&r);
     return TN_OK;
 }
 
-/* Accumulators of 64 bits only: every dtype's sum is exact in them or rounded once at the end. */
 static bool takes(const tn_kernel *k, const tn_kernel_facts *facts) {
-    (void)facts;
-    tn_domain domain = tn_register_domain((tn_dtype)k->accumulator);
-    return domain != TN_DOMAIN_F32 && tn_scalar_run((tn_scalar_op)k->combine, domain) != NULL && k->operands > 0 &&
+    tn_strip_type type = tn_strip_type_of((tn_dtype)(k->steps ? k->step[k->steps - 1].dtype : k->operand[0].dtype));
+    return k->operands > 0 && tn_strip_best(facts->isa)->fold[k->combine][type] != NULL &&
            k->operands + k->steps + k->epilogue + 1 <= TN_MACHINE_REGISTERS;
 }
 
-const tn_kernel_impl tn_kernel_reduce = {.name = "strip machine", .kind = TN_KERNEL_REDUCE, .takes = takes, .run = run};
+const tn_kernel_impl tn_kernel_reduce = {
+    .name = "strip machine", .kind = TN_KERNEL_REDUCE, .takes = takes, .prepare = tn_strip_prepare, .run = run};

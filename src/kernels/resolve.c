@@ -3,26 +3,13 @@
 
 #include <string.h>
 
-tn_domain tn_register_domain(tn_dtype dtype) {
-    if (tn_dtype_is_float(dtype))
-        return dtype == TN_F64 ? TN_DOMAIN_F64 : TN_DOMAIN_F32;
-    return tn_dtype_is_signed(dtype) ? TN_DOMAIN_I64 : TN_DOMAIN_U64;
-}
-
 static void set_fill(tn_resolved_access *r, const tn_access *a) {
-    tn_domain domain = tn_register_domain(r->dtype);
-    if (a->fill_identity) {
-        uint64_t element[2] = {0};
-        tn_scalar_identity((tn_scalar_op)a->fill_identity, r->dtype, element);
-        tn_run_load(r->dtype, domain, element, 0, 1, 1, &r->fill);
-        return;
-    }
-    switch (domain) {
-    case TN_DOMAIN_F32: r->fill.f = (float)a->fill; break;
-    case TN_DOMAIN_F64: r->fill.d = a->fill; break;
-    case TN_DOMAIN_I64: r->fill.i = (int64_t)a->fill; break;
-    default: r->fill.u = (uint64_t)a->fill; break;
-    }
+    if (a->fill_identity)
+        tn_scalar_identity((tn_scalar_op)a->fill_identity, r->dtype, &r->fill);
+    else if (tn_dtype_is_float(r->dtype))
+        tn_store_f64(r->dtype, &r->fill, 0, a->fill);
+    else
+        tn_store_i64(r->dtype, &r->fill, 0, r->dtype == TN_U64 ? (int64_t)(uint64_t)a->fill : (int64_t)a->fill);
 }
 
 static bool resolve_access(tn_resolved *r, const tn_kernel_args *args, const tn_access *a, int axes,
@@ -141,11 +128,10 @@ tn_status tn_resolve_plain(tn_resolved *r, const tn_kernel_args *args) {
     r->operand = tn_arena_alloc(&r->arena, k->operands * sizeof *r->operand + 1);
     r->output = tn_arena_alloc(&r->arena, k->outputs * sizeof *r->output + 1);
     bool ok = r->operand && r->output;
-    r->outputs_count = 1;
+    r->outputs_count = r->inner_count = 1;
     for (int i = 0; i < axes; i++) {
         r->extent[i] = args->size[k->extent[i]];
-        if (i < k->outer)
-            r->outputs_count *= r->extent[i];
+        *(i < k->outer ? &r->outputs_count : &r->inner_count) *= r->extent[i];
     }
     for (int i = 0; i < k->operands && ok; i++)
         ok = resolve_access(r, args, &k->operand[i], axes, &r->operand[i]);
@@ -167,51 +153,4 @@ tn_status tn_resolve(tn_resolved *r, const tn_kernel_args *args) {
 
 void tn_resolved_free(tn_resolved *r) {
     tn_arena_free(&r->arena);
-}
-
-/* --- rows ---------------------------------------------------------------------------------------------------------------------- */
-
-typedef struct rows {
-    const tn_resolved *r;
-    int axis;
-    int64_t run, per_axis, rows, per_piece;
-    tn_machine_row *row;
-    void *ctx;
-} rows;
-
-static void run_piece(void *ctx, int64_t piece) {
-    const rows *w = ctx;
-    const tn_resolved *r = w->r;
-    int64_t end = (piece + 1) * w->per_piece < w->rows ? (piece + 1) * w->per_piece : w->rows;
-    for (int64_t row = piece * w->per_piece; row < end; row++) {
-        int64_t at[TN_MACHINE_AXES] = {0}, rest = row, strip = 0, extent = 1;
-        if (w->axis >= 0) {
-            strip = rest % w->per_axis;
-            rest /= w->per_axis;
-            extent = r->extent[w->axis];
-        }
-        for (int i = r->outer - 1; i >= 0; i--) {
-            if (i == w->axis)
-                continue;
-            at[i] = rest % r->extent[i];
-            rest /= r->extent[i];
-        }
-        if (w->axis >= 0)
-            at[w->axis] = strip * w->run;
-        int64_t left = extent - strip * w->run;
-        w->row(w->ctx, at, left < w->run ? left : w->run);
-    }
-}
-
-void tn_machine_rows(const tn_resolved *r, tn_pool *pool, int axis, int64_t run, tn_machine_row *row, void *ctx) {
-    if (!r->outputs_count)
-        return;
-    rows w = {.r = r, .axis = axis, .run = run, .per_axis = 1, .row = row, .ctx = ctx};
-    if (axis >= 0)
-        w.per_axis = (r->extent[axis] + run - 1) / run;
-    w.rows = (axis >= 0 ? r->outputs_count / r->extent[axis] : r->outputs_count) * w.per_axis;
-    int64_t pieces = w.rows < 64 ? w.rows : 64;
-    w.per_piece = (w.rows + pieces - 1) / pieces;
-    pieces = (w.rows + w.per_piece - 1) / w.per_piece;
-    tn_pool_run(pool, pieces, run_piece, &w);
 }

@@ -1,23 +1,46 @@
-/* Elementwise kernels: runs along the innermost outer axis. */
+/* Elementwise kernels: strips along the innermost outer axis, of several rows where these are short. */
 #include "kernels/kernels.h"
 #include "kernels/machine.h"
 
-static void row(void *ctx, int64_t *at, int64_t n) {
-    const tn_resolved *r = ctx;
-    const tn_kernel *k = r->kernel;
-    tn_register reg[TN_MACHINE_REGISTERS];
-    int axis = r->outer - 1;
-    for (int i = 0; i < k->operands; i++)
-        tn_machine_load(r, &r->operand[i], axis, at, n, &reg[i]);
-    tn_machine_steps(k, 0, k->steps, k->operands, n, reg);
-    for (int i = 0; i < k->outputs; i++)
-        tn_machine_store(r, &r->output[i], axis, at, n, &reg[k->result[i]]);
+static void piece(void *ctx, tn_strip_range *range) {
+    tn_strip s;
+    tn_strip_block b;
+    tn_strip_begin(&s, ctx);
+    while (tn_strip_range_next(range, &b))
+        tn_strip_run(&s, TN_STRIP_BEFORE, &b, NULL);
+}
+
+/* An axis along which an operand lies side by side while it strides along the innermost: rows along that axis are walked together,
+   so that each line of the cache is read once. -1: none. */
+static int crossed_axis(const tn_resolved *r) {
+    int last = r->outer - 1;
+    if (last < 1 || r->extent[last] < 8)
+        return -1;
+    for (int k = 0; k < r->kernel->operands; k++) {
+        const tn_resolved_access *a = &r->operand[k];
+        int64_t reach = a->stride[last] * a->element;
+        for (int i = 0; i < last && (reach >= 64 || reach <= -64); i++)
+            if (r->extent[i] >= 4 && (a->stride[i] == 1 || a->stride[i] == -1))
+                return i;
+    }
+    return -1;
 }
 
 static tn_status run(const tn_kernel_args *args) {
     tn_resolved r;
     TN_TRY(tn_resolve(&r, args));
-    tn_machine_rows(&r, args->pool, r.outer - 1, TN_RUN, row, &r);
+    const tn_strip_program *p = args->kernel->program;
+    int crossed = crossed_axis(&r);
+    tn_strip_walk w = {.r = &r,
+                       .axis = r.outer - 1,
+                       .tile = crossed >= 0 ? crossed : r.outer - 2,
+                       .apart = crossed >= 0,
+                       .length = p->length,
+                       .work = 1.0 + p->first[2],
+                       .piece = piece,
+                       .ctx = &r};
+    w.tile = w.tile < 0 ? -1 : w.tile;
+    tn_strip_walk_run(&w, args->pool);
     tn_resolved_free(&r);
     return TN_OK;
 }
@@ -27,4 +50,5 @@ static bool takes(const tn_kernel *k, const tn_kernel_facts *facts) {
     return k->operands + k->steps + k->epilogue + 1 <= TN_MACHINE_REGISTERS;
 }
 
-const tn_kernel_impl tn_kernel_strip = {.name = "strip machine", .kind = TN_KERNEL_STRIP, .takes = takes, .run = run};
+const tn_kernel_impl tn_kernel_strip = {
+    .name = "strip machine", .kind = TN_KERNEL_STRIP, .takes = takes, .prepare = tn_strip_prepare, .run = run};

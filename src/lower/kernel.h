@@ -62,11 +62,12 @@ typedef struct tn_kernel {
     tn_size *extent;          /* [outer + inner] */
     tn_access
         *operand; /* [operands]; CONTRACT: 0 and 1 are the factors, the rest are read by outer axes in the epilogue */
-    tn_access *output;    /* [outputs]; strides of outer axes */
-    uint16_t *result;     /* [outputs]: the register stored */
-    tn_scalar_step *step; /* [steps + epilogue]. The reduced value is register operands + steps. */
-    uint8_t *role;        /* CONTRACT: [outer + inner], tn_axis_role */
-    void *packed;         /* operand 1 as its way of running wants it; owned by the plan */
+    tn_access *output;                /* [outputs]; strides of outer axes */
+    uint16_t *result;                 /* [outputs]: the register stored */
+    tn_scalar_step *step;             /* [steps + epilogue]. The reduced value is register operands + steps. */
+    uint8_t *role;                    /* CONTRACT: [outer + inner], tn_axis_role */
+    struct tn_strip_program *program; /* the steps as the strip machine runs them; owned by the plan */
+    void *packed;                     /* operand 1 as its way of running wants it; owned by the plan */
     size_t packed_bytes;
     bool packed_only;                  /* operand 1 is never read but through `packed` */
     uint32_t nodes, node_count;        /* the graph nodes it stands for: range in tn_plan.kernel_node */
@@ -85,6 +86,7 @@ typedef struct tn_kernel_args {
 /* What is known of a kernel when its plan is made. */
 typedef struct tn_kernel_facts {
     tn_heap *heap;
+    tn_isa isa; /* the highest level to use */
     const void *ctx;
     bool (*constant)(const void *ctx, tn_size size, int64_t *value); /* whether a size is the same at every binding */
     const tn_tensor *(*weights)(const void *ctx, uint32_t slot);     /* the tensor of a constant slot, or NULL */
@@ -96,7 +98,7 @@ typedef struct tn_kernel_impl {
     uint8_t kind; /* tn_kernel_kind */
     uint8_t isa;  /* tn_isa it needs */
     bool (*takes)(const tn_kernel *kernel, const tn_kernel_facts *facts);
-    /* Packs weights into kernel->packed where that helps. NULL: nothing to prepare. */
+    /* Makes kernel->program; packs weights into kernel->packed where that helps. NULL: nothing to prepare. */
     tn_status (*prepare)(tn_kernel *kernel, const tn_kernel_facts *facts);
     double (*cost)(const tn_kernel *kernel, const int64_t *size); /* seconds, roughly; NULL: unknown */
     tn_status (*run)(const tn_kernel_args *args);

@@ -387,8 +387,10 @@ void tn_plan_destroy(tn_plan *p) {
     tn_heap *heap = p->heap;
     for (uint32_t i = 0; i < p->slot.len; i++)
         tn_tensor_destroy(p->slot.data[i].tensor);
-    for (uint32_t i = 0; i < p->kernel.len; i++)
+    for (uint32_t i = 0; i < p->kernel.len; i++) {
         tn_free(heap, p->kernel.data[i].packed);
+        tn_free(heap, p->kernel.data[i].program);
+    }
     tn_vec_free(heap, &p->size);
     tn_vec_free(heap, &p->size_segment);
     tn_vec_free(heap, &p->slot);

@@ -344,7 +344,7 @@ tn_status tn_lowering_call(tn_lowerer *l, tn_kernel *k, uint32_t count, const tn
     p->operators += count;
     p->fused_operators += count > 1 ? count : 0;
     const tn_kernel_table *t = l->options->kernels;
-    const tn_kernel_facts facts = {p->heap, l, is_constant, weights_of};
+    const tn_kernel_facts facts = {p->heap, l->options->isa, l, is_constant, weights_of};
     for (uint32_t i = 0; i < t->count && !k->impl; i++)
         if (t->impl[i]->kind == k->kind && isa_includes(l->options->isa, (tn_isa)t->impl[i]->isa) &&
             t->impl[i]->takes(k, &facts))
@@ -353,10 +353,10 @@ tn_status tn_lowering_call(tn_lowerer *l, tn_kernel *k, uint32_t count, const tn
         return tn_fail(TN_ERR_INTERNAL, "no kernel takes %s", tn_node_op_name(l->graph, nodes[0]));
     if (!tn_vec_reserve(p->heap, &p->kernel, 1))
         return TN_ERR_MEMORY;
-    if (k->impl->prepare)
-        TN_TRY(k->impl->prepare(k, &facts));
+    tn_status status = k->impl->prepare ? k->impl->prepare(k, &facts) : TN_OK;
     p->packed_bytes += k->packed_bytes;
-    p->kernel.data[p->kernel.len++] = *k;
+    p->kernel.data[p->kernel.len++] = *k; /* the plan frees what is prepared */
+    TN_TRY(status);
     return tn_lowering_emit(l, TN_DO_CALL, p->kernel.len - 1, 0);
 }
 
