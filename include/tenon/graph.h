@@ -54,10 +54,23 @@ TN_API tn_status tn_graph_verify(const tn_graph *graph);
 TN_API char *tn_graph_print(const tn_graph *graph);
 TN_API void tn_graph_free_text(const tn_graph *graph, char *text);
 TN_API tn_graph *tn_graph_parse(tn_heap *heap, const char *text, size_t length);
-/* Saves a graph that verifies: the binary form where the path ends in ".tenon", the text form where it ends in ".txt" (else
-   TN_ERR_USAGE). The file appears whole or not at all and replaces what is at `path`; a link there is replaced, not followed.
-   tn_model_load reads both. A file that the graph's constants are mapped from may be saved over. */
+/* Saves a graph that verifies: the binary form where the path ends in ".tenon", the text form where it ends in ".txt", an ONNX model
+   where it ends in ".onnx" (else TN_ERR_USAGE). The file appears whole or not at all and replaces what is at `path`; a link there
+   is replaced, not followed. tn_model_load reads all three. A file that the graph's constants are mapped from may be saved over.
+   ONNX: nodes that were read from ONNX are written as they were; primitives and composites become the operators that mean the same
+   (TN_ERR_UNSUPPORTED names what has none). A model that is larger than 2 GiB, or was read with external data, has its large tensors
+   in a second file, PATH.data. */
 TN_API tn_status tn_graph_save(const tn_graph *graph, const char *path);
+typedef struct tn_save_options {
+    size_t size; /* set by TN_OPTIONS */
+    /* Of ONNX models: */
+    int opset; /* version of the standard operators; 0: the graph's own, at least TN_OPSET_DEFAULT where primitives become
+                           operators. A step that would change what is computed is TN_ERR_UNSUPPORTED and named. */
+    bool external_data; /* tensors of 1 KiB and more go to PATH.data, whatever the size */
+    bool standard_only; /* refuse operators that are not the standard's, and functions */
+} tn_save_options;
+#define TN_OPSET_DEFAULT 18
+TN_API tn_status tn_graph_save_as(const tn_graph *graph, const char *path, const tn_save_options *options);
 
 /* --- types ---------------------------------------------------------------------------------------------------------- */
 

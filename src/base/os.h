@@ -20,6 +20,8 @@ const char *tn_mapping_path(const tn_mapping *mapping);
 /* Whether file size and modification time are still those of when it was mapped. A file that was removed, or replaced by
    another one (as tn_file_write does), is unchanged: the mapping keeps what it mapped. */
 bool tn_mapping_unchanged(const tn_mapping *mapping);
+/* These bytes are not needed soon: they may leave memory, and come back from the file when they are read again. */
+void tn_mapping_forget(const tn_mapping *mapping, const void *bytes, size_t size);
 
 /* Reads a whole regular file into a heap block (*size bytes and a NUL). */
 char *tn_file_read(tn_heap *heap, const char *path, size_t *size);
@@ -31,6 +33,8 @@ tn_status tn_file_write(const char *path, const void *bytes, size_t size);
 typedef struct tn_file_writer tn_file_writer;
 tn_file_writer *tn_file_writer_begin(tn_heap *heap, const char *path);
 tn_status tn_file_writer_write(tn_file_writer *writer, const void *bytes, size_t size);
+/* `size` zero bytes; a hole where the file system has them. */
+tn_status tn_file_writer_zeros(tn_file_writer *writer, uint64_t size);
 tn_status tn_file_writer_commit(tn_file_writer *writer); /* frees the writer in any case */
 void tn_file_writer_abort(tn_file_writer *writer);
 

@@ -76,6 +76,7 @@ struct tn_file_writer {
     int fd;
     int failed;  /* errno of the first failure, 0: none */
     bool direct; /* into the device or pipe itself: no temporary file */
+    bool hole;   /* the last bytes are zeros that were not written */
     char *path, *temporary;
 };
 
@@ -224,11 +225,30 @@ static int write_all(int fd, const char *bytes, size_t size, bool direct) {
 tn_status tn_file_writer_write(tn_file_writer *writer, const void *bytes, size_t size) {
     if (!writer->failed)
         writer->failed = write_all(writer->fd, bytes, size, writer->direct);
+    writer->hole = writer->hole && size == 0;
+    return writer->failed ? fail_write(writer->path, writer->failed) : TN_OK;
+}
+
+tn_status tn_file_writer_zeros(tn_file_writer *writer, uint64_t size) {
+    static const char zeros[4096];
+    if (!writer->direct && !writer->failed && size && size <= INT64_MAX) {
+        writer->hole = lseek(writer->fd, (off_t)size, SEEK_CUR) >= 0;
+        if (writer->hole)
+            return TN_OK;
+    }
+    while (size && !writer->failed) {
+        size_t piece = size < sizeof zeros ? (size_t)size : sizeof zeros;
+        tn_file_writer_write(writer, zeros, piece);
+        size -= piece;
+    }
     return writer->failed ? fail_write(writer->path, writer->failed) : TN_OK;
 }
 
 tn_status tn_file_writer_commit(tn_file_writer *writer) {
     int code = writer->failed;
+    off_t end = writer->hole && code == 0 ? lseek(writer->fd, 0, SEEK_CUR) : 0;
+    if (end < 0 || (end > 0 && ftruncate(writer->fd, end) != 0))
+        code = errno;
     if (close(writer->fd) != 0 && code == 0 && errno != EINTR)
         code = errno;
     if (code == 0 && !writer->direct && rename(writer->temporary, writer->path) != 0)

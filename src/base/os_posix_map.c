@@ -265,6 +265,15 @@ const char *tn_mapping_path(const tn_mapping *mapping) {
     return mapping->path;
 }
 
+void tn_mapping_forget(const tn_mapping *mapping, const void *bytes, size_t size) {
+    uintptr_t page = tn_page_size(), begin = (uintptr_t)bytes, end = begin + size;
+    uintptr_t first = (uintptr_t)mapping->data, last = first + mapping->size;
+    begin = (begin + page - 1) / page * page;
+    end = end / page * page;
+    if (begin >= first && end <= last && begin < end)
+        (void)madvise((void *)begin, end - begin, MADV_DONTNEED); /* read-only and private: nothing is lost */
+}
+
 bool tn_mapping_unchanged(const tn_mapping *mapping) {
     struct stat info;
     if (stat(mapping->path, &info) != 0)

@@ -39,6 +39,7 @@ tn_session *tn_cli_session(const tn_cli_options *options, tn_model *model, int t
 tn_status tn_cli_run(const tn_cli_options *options);
 tn_status tn_cli_info(const tn_cli_options *options);
 tn_status tn_cli_ops(const tn_cli_options *options);
+tn_status tn_cli_optimize(const tn_cli_options *options);
 tn_status tn_cli_test(const tn_cli_options *options);
 
 #endif

@@ -41,6 +41,15 @@ static const option_row option_table[] = {
     {"format", "npy|pb", KIND_CHOICE, TN_CLI_RUN, AT(format), "npy|pb",
      "what is written: NAME.npy (default) or output_M.pb"},
     {"ops", "FILE", KIND_TEXT, TN_CLI_INFO, AT(ops), NULL, "write the list of operators used to this file"},
+    {"o", "OUT", KIND_TEXT, TN_CLI_OPTIMIZE, AT(output), NULL, "the file that is written: .onnx, .tenon or .txt"},
+    {"opset", "N", KIND_COUNT, TN_CLI_OPTIMIZE, AT(opset), NULL,
+     "version of the standard operators; a step that would lose something is refused"},
+    {"standard-only", NULL, KIND_FLAG, TN_CLI_OPTIMIZE, AT(standard), NULL,
+     "refuse operators that are not the standard's, and functions"},
+    {"external-data", NULL, KIND_FLAG, TN_CLI_OPTIMIZE, AT(external), NULL,
+     "put tensors of 1 KiB and more into OUT.data"},
+    {"explain", NULL, KIND_FLAG, TN_CLI_OPTIMIZE, AT(explain), NULL, "say what was not done, and why"},
+    {"lock", "FILE", KIND_PLANNED, TN_CLI_OPTIMIZE, 0, NULL, NULL},
     {"markdown", NULL, KIND_FLAG, TN_CLI_OPS, AT(markdown), NULL, "print a page of documentation"},
     {"filter", "GLOB", KIND_TEXT, TN_CLI_TEST, AT(filter), NULL,
      "only folders whose name (or path, when it holds a /) matches"},
@@ -196,7 +205,7 @@ static tn_status set_option(tn_cli_options *out, const option_row *o, const char
     case KIND_CHOICE:
         if (!is_choice(o->choices, text)) {
             tn_fail(TN_ERR_USAGE, "%s%s: '%s' is not one of %s", dash, o->name, text, o->choices);
-            if (!o->name[1])
+            if (o->name[0] == 'O')
                 tn_fail_hint("write -O0, -O1, -O2 or -O3");
             return TN_ERR_USAGE;
         }
@@ -248,6 +257,14 @@ static tn_status parse_option(int argc, char **argv, int *at, tn_cli_options *ou
         if (!out->command)
             return unknown_option(arg, arg + 1, NULL);
         return set_option(out, find_option("O", 1), arg + 2);
+    }
+    if (strcmp(arg, "-o") == 0 && out->command && out->command->bit & TN_CLI_OPTIMIZE) {
+        if (*at + 1 >= argc) {
+            tn_fail(TN_ERR_USAGE, "-o needs a value");
+            tn_fail_hint("-o OUT.onnx");
+            return TN_ERR_USAGE;
+        }
+        return set_option(out, find_option("o", 1), argv[++*at]);
     }
     if (arg[1] != '-')
         return unknown_option(arg, arg + 1, out->command);
@@ -351,7 +368,7 @@ void tn_cli_options_free(tn_cli_options *options) {
 static void help_option(const option_row *o, tn_text *out) {
     char left[64];
     size_t n = 0;
-    const char *parts[] = {o->name[1] ? "--" : "-", o->name, o->name[1] ? "" : "0 ... -O3", o->value ? " " : "",
+    const char *parts[] = {o->name[1] ? "--" : "-", o->name, o->name[0] == 'O' ? "0 ... -O3" : "", o->value ? " " : "",
                            o->value ? o->value : ""};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         for (const char *c = parts[i]; *c && n < sizeof left - 1; c++)

@@ -90,6 +90,8 @@ static tn_status copy_attrs(tn_onnx_copier *c, tn_node node, tn_attr **attrs, ui
     for (uint32_t i = 0; i < n; i++) {
         const tn_attr *a = tn_node_attr_at(c->from, node, i);
         const char *key = tn_strings_text(&c->from->strings, a->name);
+        if (c->caller_graph && strncmp(key, "__type:", 7) == 0)
+            continue;
         if (c->caller_graph && strncmp(key, "__ref:", 6) == 0) {
             char ref[256];
             if (a->as.s.length >= sizeof ref)

@@ -112,19 +112,23 @@ tn_status tn_onnx_identify(const tn_expander *ex, const tn_graph *g, tn_node nod
 
 /* --- replacing a node ----------------------------------------------------------------------------------------------------------------- */
 
-/* Whether what the file declares ("f32[1,?,3]") can be the type of a value. */
+/* Whether what the file declares ("f32[1,N,?]"; tensors of known rank alone say something) can be the type of a value. */
 static bool agrees(const tn_graph *g, tn_value value, const char *declared) {
     int rank = tn_value_rank(g, value), at = 0;
     const char *dtype = tn_dtype_name(tn_value_dtype(g, value)), *p = declared + strcspn(declared, "[");
-    if (rank < 0)
+    if (rank < 0 || *p != '[' || p[1] == '*' || memchr(declared, '(', (size_t)(p - declared)))
         return true;
     if (strlen(dtype) != (size_t)(p - declared) || strncmp(dtype, declared, strlen(dtype)) != 0)
         return false;
     for (p++; *p && *p != ']'; at++) {
         int64_t size = 0, actual;
         bool known = *p >= '0' && *p <= '9';
-        for (; *p && *p != ',' && *p != ']'; p++)
-            if (known && size < INT64_MAX / 10 - 9)
+        for (bool quoted = false; *p && (quoted || (*p != ',' && *p != ']')); p++)
+            if (*p == '"')
+                quoted = !quoted;
+            else if (quoted && *p == '\\' && p[1])
+                p++;
+            else if (known && size < INT64_MAX / 10 - 9)
                 size = size * 10 + (*p - '0');
         if (*p == ',')
             p++;

@@ -51,6 +51,8 @@ static tn_status find_external(void *ctx, tn_slice location, tn_mapping **mappin
         i++;
     if (i == r->files.len) {
         file.location = name;
+        if (i == 0)
+            TN_TRY(tn_graph_set_metadata(r->graph, TN_META_EXTERNAL, (const char *)location.data, location.size));
         if (r->folder)
             TN_TRY(open_in_folder(r, location, &file));
         else if (r->external)
@@ -81,19 +83,6 @@ static tn_status set_number(tn_onnx_reader *r, const char *key, int64_t value) {
     return tn_graph_set_metadata(r->graph, key, text, (size_t)n);
 }
 
-static tn_status set_prefixed(tn_onnx_reader *r, const char *prefix, tn_slice name, tn_slice value) {
-    tn_text key;
-    tn_text_init(&key, r->heap);
-    tn_text_add(&key, prefix);
-    if (name.size)
-        tn_text_bytes(&key, (const char *)name.data, name.size);
-    tn_status status =
-        key.failed ? tn_error_status()
-                   : tn_graph_set_metadata(r->graph, key.data, value.size ? (const char *)value.data : "", value.size);
-    tn_text_free(&key);
-    return status;
-}
-
 static tn_status read_prop(tn_onnx_reader *r, tn_slice message) {
     tn_wire w;
     tn_wire_field f;
@@ -105,7 +94,7 @@ static tn_status read_prop(tn_onnx_reader *r, tn_slice message) {
         else if (f.key == TN_WIRE_KEY(2, TN_WIRE_BYTES))
             value = tn_wire_slice(&f);
     TN_TRY(w.status);
-    return set_prefixed(r, TN_META_PROP, key, value);
+    return tn_onnx_set_prefixed(r, TN_META_PROP, key, value);
 }
 
 /* An OperatorSetIdProto into a map; of the model's: into the metadata, too. */
@@ -138,7 +127,7 @@ static tn_status read_import(tn_onnx_reader *r, tn_slice message, tn_map *opsets
         return TN_OK;
     tn_slice shown = domain.size ? domain : (tn_slice){(const uint8_t *)"ai.onnx", 7};
     int n = snprintf(text, sizeof text, "%" PRId64, version);
-    return set_prefixed(r, TN_META_OPSET, shown, (tn_slice){(const uint8_t *)text, (size_t)n});
+    return tn_onnx_set_prefixed(r, TN_META_OPSET, shown, (tn_slice){(const uint8_t *)text, (size_t)n});
 }
 
 /* --- functions ----------------------------------------------------------------------------------------------------------------------- */
@@ -246,6 +235,12 @@ static tn_status read_function(tn_onnx_reader *r, tn_slice message, tn_map *seen
     }
     if (status == TN_OK)
         status = add_function(r, &g, full.data);
+    if (status == TN_OK) {
+        tn_text kept;
+        tn_text_init(&kept, r->heap);
+        tn_onnx_keep_fields(message, (const uint8_t[]){4, 5, 7, 0}, true, &kept);
+        status = tn_onnx_keep(r, TN_META_FUNCTION, full.data, &kept);
+    }
     if (status != TN_OK)
         tn_fail_where("function '%s'", full.data ? full.data : "");
     tn_text_free(&full);
@@ -271,6 +266,14 @@ static tn_status read_functions(tn_onnx_reader *r, const tn_slice_vec *functions
 static tn_status collect_model(tn_onnx_reader *r, const tn_slice message, model_fields *m) {
     tn_wire w;
     tn_wire_field f;
+    tn_text kept;
+    tn_text_init(&kept, r->heap);
+    tn_status status = tn_onnx_keep_fields(message, (const uint8_t[]){1, 2, 3, 4, 5, 6, 7, 8, 14, 25, 0}, true, &kept);
+    if (status != TN_OK) {
+        tn_text_free(&kept);
+        return status;
+    }
+    TN_TRY(tn_onnx_keep(r, TN_META_KEPT_MODEL, "", &kept));
     tn_wire_init(&w, message.data, message.size);
     while (tn_wire_next(&w, &f)) {
         tn_slice_vec *list = NULL;

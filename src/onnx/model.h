@@ -6,6 +6,11 @@
      __overload  STRING  of a call
      __regions   STRING  names of the graph attributes of an operator that is not known, in the order of the regions
      __ref:NAME  STRING  in functions: the caller's attribute that NAME stands for (NAME itself, if there, is the default)
+     __type:NAME INT     beside it: the attribute's type (AttributeProto.AttributeType)
+     __doc       STRING  doc_string
+     __kept      STRING  other fields of the node's message, as they stand in the file
+     __graph:NAME  STRINGS  of a graph attribute: its name; "VALUE: TYPE" for each value whose type it declares
+     __graph_kept:NAME  STRING  other fields of that graph's message
      __captures  INT     nodes with regions: so many inputs at the end are not the operator's, but what the regions read from outside */
 #ifndef TN_ONNX_MODEL_H
 #define TN_ONNX_MODEL_H
@@ -26,8 +31,15 @@
 #define TN_META_OPSET "opset:" /* "opset:ai.onnx" -> "17" */
 #define TN_META_PROP "prop:"   /* metadata_props */
 #define TN_META_TYPE \
-    "declared:" /* type the file declares for an inner value or output of the main graph: "f32[1,?,3]" */
-#define TN_META_WARNINGS "warnings" /* lines */
+    "declared:" /* type the file declares for an inner value or output of the main graph: "f32[1,N,?]", "seq(f32[*])" */
+/* Kept for writing back, as they stand in the file: fields of messages (wire format), where there are any. */
+#define TN_META_KEPT_MODEL "kept:model"
+#define TN_META_KEPT_GRAPH "kept:graph"
+#define TN_META_INFO "info:"             /* of the description of a value of the main graph, beside name and type */
+#define TN_META_FUNCTION "function:"     /* of a function: all but inputs, outputs and nodes */
+#define TN_META_SPARSE "sparse:"         /* an initializer that was sparse */
+#define TN_META_EXTERNAL "external_data" /* the model has some: where the first lies */
+#define TN_META_WARNINGS "warnings"      /* lines */
 
 #define TN_ONNX_IR_OLDEST 1
 #define TN_ONNX_IR_NEWEST 14

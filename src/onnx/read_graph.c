@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 typedef struct graph_fields {
-    tn_slice_vec nodes, initializers, sparse, inputs, outputs, declared;
+    tn_slice_vec nodes, initializers, sparse, inputs, outputs, declared, others; /* others: whole fields */
     tn_slice name, doc;
 } graph_fields;
 
@@ -15,13 +15,14 @@ static void free_fields(tn_onnx_reader *r, graph_fields *g) {
     tn_vec_free(r->heap, &g->inputs);
     tn_vec_free(r->heap, &g->outputs);
     tn_vec_free(r->heap, &g->declared);
+    tn_vec_free(r->heap, &g->others);
 }
 
 static tn_status collect(tn_onnx_reader *r, tn_slice message, graph_fields *g) {
     tn_wire w;
     tn_wire_field f;
     tn_wire_init(&w, message.data, message.size);
-    while (tn_wire_next(&w, &f)) {
+    for (const uint8_t *begin = w.at; tn_wire_next(&w, &f); begin = w.at) {
         tn_slice_vec *list = NULL;
         switch (f.key) {
         case TN_WIRE_KEY(1, TN_WIRE_BYTES): list = &g->nodes; break;
@@ -32,7 +33,9 @@ static tn_status collect(tn_onnx_reader *r, tn_slice message, graph_fields *g) {
         case TN_WIRE_KEY(12, TN_WIRE_BYTES): list = &g->outputs; break;
         case TN_WIRE_KEY(13, TN_WIRE_BYTES): list = &g->declared; break;
         case TN_WIRE_KEY(15, TN_WIRE_BYTES): list = &g->sparse; break;
-        default: break;
+        default:
+            if (!tn_vec_push(r->heap, &g->others, ((tn_slice){begin, (size_t)(w.at - begin)})))
+                return tn_error_status();
         }
         if (list && !tn_vec_push(r->heap, list, tn_wire_slice(&f)))
             return tn_error_status();
@@ -67,6 +70,14 @@ tn_status tn_onnx_bind(tn_onnx_reader *r, uint32_t name, tn_value value) {
     return tn_map_put(r->heap, &r->scope->names, name, value.id) ? TN_OK : tn_error_status();
 }
 
+/* What a file says of a value of the main graph beside its name and type: doc string, properties. */
+static tn_status keep_info(tn_onnx_reader *r, tn_slice message, uint32_t name) {
+    tn_text kept;
+    tn_text_init(&kept, r->heap);
+    tn_onnx_keep_fields(message, (const uint8_t[]){1, 2, 0}, true, &kept);
+    return tn_onnx_keep(r, TN_META_INFO, tn_onnx_text(r, name), &kept);
+}
+
 /* --- inputs and initializers ------------------------------------------------------------------------------------------------- */
 
 static tn_status read_input(tn_onnx_reader *r, tn_slice message, tn_region region, bool main) {
@@ -91,6 +102,8 @@ static tn_status read_input(tn_onnx_reader *r, tn_slice message, tn_region regio
         tn_value value = tn_region_add_arg(r->graph, region, type, tn_onnx_text(r, name));
         status = value.id ? tn_onnx_bind(r, name, value) : tn_error_status();
     }
+    if (status == TN_OK && main)
+        status = keep_info(r, message, name);
     if (status != TN_OK)
         tn_fail_where("input '%s'", tn_onnx_text(r, name));
     return status;
@@ -137,6 +150,16 @@ static tn_status add_initializer(tn_onnx_reader *r, tn_tensor *t, tn_slice text,
     return tn_onnx_bind(r, name, value);
 }
 
+static tn_status mark_sparse(tn_onnx_reader *r, tn_slice name) {
+    uint32_t id;
+    tn_text mark;
+    if (!tn_onnx_name(r, name, &id))
+        return tn_error_status();
+    tn_text_init(&mark, r->heap);
+    tn_text_add(&mark, "1");
+    return tn_onnx_keep(r, TN_META_SPARSE, tn_onnx_text(r, id), &mark);
+}
+
 static tn_status read_initializer(tn_onnx_reader *r, tn_slice message, bool sparse, bool main) {
     tn_slice name = {0};
     tn_tensor *t =
@@ -145,6 +168,8 @@ static tn_status read_initializer(tn_onnx_reader *r, tn_slice message, bool spar
         return tn_error_status();
     tn_status status = add_initializer(r, t, name, main);
     tn_tensor_destroy(t);
+    if (status == TN_OK && main && sparse)
+        status = mark_sparse(r, name);
     return status;
 }
 
@@ -167,6 +192,8 @@ static tn_status read_outputs(tn_onnx_reader *r, const graph_fields *g, tn_regio
             status = tn_fail(TN_ERR_MODEL, "nothing makes the graph's output '%s'", tn_onnx_text(r, name));
         if (status == TN_OK && main) {
             status = type.data ? tn_onnx_declare(r, name, type) : TN_OK;
+            if (status == TN_OK)
+                status = keep_info(r, g->outputs.data[i], name);
             if (status == TN_OK && !tn_vec_push(r->heap, &r->graph->output_name, name))
                 status = tn_error_status();
         }
@@ -215,7 +242,13 @@ static tn_status read_fields(tn_onnx_reader *r, const graph_fields *g, tn_region
                 return tn_error_status();
             if (type.data)
                 TN_TRY(tn_onnx_declare(r, name, type));
+            TN_TRY(keep_info(r, g->declared.data[i], name));
         }
+        tn_text kept;
+        tn_text_init(&kept, r->heap);
+        for (uint32_t i = 0; i < g->others.len; i++)
+            tn_text_bytes(&kept, (const char *)g->others.data[i].data, g->others.data[i].size);
+        TN_TRY(tn_onnx_keep(r, TN_META_KEPT_GRAPH, "", &kept));
     }
     return read_outputs(r, g, region, main);
 }

@@ -40,7 +40,7 @@ typedef struct attr_fields {
 typedef struct node {
     tn_onnx_reader *r;
     tn_arena scratch;
-    tn_slice name, op, domain, overload;
+    tn_slice name, op, domain, overload, doc;
     TN_VEC(tn_value) inputs;
     tn_u32_vec outputs; /* names */
     TN_VEC(tn_attr) attrs;
@@ -248,6 +248,17 @@ static tn_status push_default(node *n, const char *key, tn_slice ref) {
     return TN_OK;
 }
 
+/* PREFIX NAME in scratch memory; NULL with the error set. */
+static char *prefixed(node *n, const char *prefix, const char *name) {
+    size_t before = strlen(prefix), length = strlen(name);
+    char *key = tn_arena_alloc(&n->scratch, before + length + 1);
+    if (key) {
+        memcpy(key, prefix, before);
+        memcpy(key + before, name, length + 1);
+    }
+    return key;
+}
+
 static tn_status push_ref(node *n, const char *name, const attr_fields *a) {
     uint32_t ref;
     if (!n->r->in_function)
@@ -256,15 +267,38 @@ static tn_status push_ref(node *n, const char *name, const attr_fields *a) {
         return tn_error_status();
     if (a->type == A_GRAPH || a->type == A_GRAPHS)
         return tn_fail(TN_ERR_UNSUPPORTED, "not supported: a function's attribute that is a graph");
-    size_t length = strlen(name) + sizeof "__ref:";
-    char *key = tn_arena_alloc(&n->scratch, length);
+    char *key = prefixed(n, "__ref:", name);
     if (!key)
         return tn_error_status();
-    memcpy(key, "__ref:", 6);
-    memcpy(key + 6, name, length - 6);
     const char *text = tn_onnx_text(n->r, ref);
     TN_TRY(push_attr(n, TN_A_STRING(key, text, strlen(text))));
+    if (a->type) {
+        char *type = prefixed(n, "__type:", name);
+        if (!type)
+            return tn_error_status();
+        TN_TRY(push_attr(n, TN_A_INT(type, (int64_t)a->type)));
+    }
     return push_default(n, name, a->ref);
+}
+
+/* A text in scratch memory as an attribute of ours; frees it. */
+static tn_status push_text(node *n, const char *key, tn_text *text) {
+    char *copy = text->failed ? NULL : tn_arena_strndup(&n->scratch, text->data ? text->data : "", text->len);
+    tn_status status = copy && key ? push_attr(n, TN_A_STRING(key, copy, text->len)) : tn_error_status();
+    tn_text_free(text);
+    return status;
+}
+
+/* "__graph:NAME", "__graph_kept:NAME". */
+static tn_status keep_graph(node *n, const char *name, tn_slice message) {
+    tn_attr list = {.kind = TN_ATTR_STRINGS}, kept = {.kind = TN_ATTR_STRING};
+    TN_TRY(tn_onnx_keep_graph(n->r, message, &n->scratch, &list, &kept));
+    list.key = prefixed(n, "__graph:", name);
+    kept.key = prefixed(n, "__graph_kept:", name);
+    if (!list.key || !kept.key)
+        return tn_error_status();
+    TN_TRY(push_attr(n, list));
+    return kept.as.s.length ? push_attr(n, kept) : TN_OK;
 }
 
 static tn_status read_attr(node *n, tn_slice message) {
@@ -493,6 +527,7 @@ static tn_status read_head(node *n, tn_slice message) {
             if (!tn_vec_push(n->r->heap, &n->attr_messages, tn_wire_slice(&f)))
                 return tn_error_status();
             break;
+        case TN_WIRE_KEY(6, TN_WIRE_BYTES): n->doc = tn_wire_slice(&f); break;
         case TN_WIRE_KEY(7, TN_WIRE_BYTES): n->domain = tn_wire_slice(&f); break;
         case TN_WIRE_KEY(8, TN_WIRE_BYTES): n->overload = tn_wire_slice(&f); break;
         default: break;
@@ -516,7 +551,7 @@ static tn_status read_values(node *n, tn_slice message) {
 }
 
 /* Attributes of ours. */
-static tn_status add_own_attrs(node *n) {
+static tn_status add_own_attrs(node *n, tn_slice message) {
     tn_onnx_reader *r = n->r;
     uint64_t model = 0;
     if (r->in_function) {
@@ -528,6 +563,17 @@ static tn_status add_own_attrs(node *n) {
         TN_TRY(push_attr(n, TN_A_STRING("__overload", (const char *)n->overload.data, n->overload.size)));
     if (n->graphs.len && !n->known)
         TN_TRY(name_graphs(n));
+    for (uint32_t i = 0; i < n->graphs.len; i++)
+        if (n->graphs.data[i].data)
+            TN_TRY(keep_graph(n, tn_onnx_text(r, n->graph_names.data[i]), n->graphs.data[i]));
+    if (n->doc.size)
+        TN_TRY(push_attr(n, TN_A_STRING("__doc", (const char *)n->doc.data, n->doc.size)));
+    tn_text kept;
+    tn_text_init(&kept, r->heap);
+    tn_onnx_keep_fields(message, (const uint8_t[]){1, 2, 3, 4, 5, 6, 7, 8, 0}, true, &kept);
+    if (kept.len || kept.failed)
+        return push_text(n, "__kept", &kept);
+    tn_text_free(&kept);
     return TN_OK;
 }
 
@@ -588,7 +634,7 @@ static tn_status read_node(node *n, tn_slice message, const char **label) {
     TN_TRY(check_twice(n));
     if (n->known)
         TN_TRY(order_graphs(n));
-    TN_TRY(add_own_attrs(n));
+    TN_TRY(add_own_attrs(n, message));
     return add_node(n, *label);
 }
 

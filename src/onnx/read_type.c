@@ -161,38 +161,93 @@ tn_status tn_onnx_read_value_info(tn_slice message, tn_slice *name, tn_slice *ty
     return w.status;
 }
 
-/* Only tensor types with a shape say something that inference can contradict. */
-tn_status tn_onnx_declare(tn_onnx_reader *r, uint32_t name, tn_slice type) {
+/* --- declared types as text -------------------------------------------------------------------------------------------------- */
+
+static bool is_plain(tn_slice name) {
+    for (size_t i = 0; i < name.size; i++) {
+        uint8_t c = name.data[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (i && c >= '0' && c <= '9')))
+            return false;
+    }
+    return name.size > 0;
+}
+
+static tn_status print_tensor_type(tn_slice message, tn_text *out) {
+    tensor_type t;
+    TN_TRY(read_tensor_type(message, &t));
+    if (!t.dtype)
+        return TN_OK;
+    tn_text_add(out, tn_dtype_name((tn_dtype)t.dtype));
+    tn_text_add(out, t.rank < 0 ? "[*]" : "[");
+    for (int i = 0; i < t.rank; i++) {
+        int64_t value;
+        tn_slice symbol;
+        TN_TRY(read_dim(t.dim[i], false, &value, &symbol));
+        tn_text_add(out, i ? "," : "");
+        if (value >= 0)
+            tn_text_printf(out, "%" PRId64, value);
+        else if (is_plain(symbol))
+            tn_text_bytes(out, (const char *)symbol.data, symbol.size);
+        else if (symbol.size)
+            tn_text_quoted(out, (const char *)symbol.data, symbol.size);
+        else
+            tn_text_add(out, "?");
+    }
+    if (t.rank >= 0)
+        tn_text_add(out, "]");
+    return TN_OK;
+}
+
+tn_status tn_onnx_print_type(tn_slice message, int depth, tn_text *out) {
     tn_wire w;
     tn_wire_field f;
-    tensor_type t = {.rank = -1};
-    tn_wire_init(&w, type.data, type.size);
-    while (tn_wire_next(&w, &f))
-        if (f.key == TN_WIRE_KEY(1, TN_WIRE_BYTES))
-            TN_TRY(read_tensor_type(tn_wire_slice(&f), &t));
-    TN_TRY(w.status);
-    if (t.rank < 0 || !t.dtype)
+    tn_slice body = {0}, inner = {0};
+    uint64_t key = 0;
+    uint32_t which = 0;
+    if (depth > TN_MAX_NESTING)
         return TN_OK;
+    tn_wire_init(&w, message.data, message.size);
+    while (tn_wire_next(&w, &f))
+        if ((f.key & 7) == TN_WIRE_BYTES && f.key >> 3 != 6) {
+            which = f.key >> 3;
+            body = tn_wire_slice(&f);
+        }
+    TN_TRY(w.status);
+    if (which == 1)
+        return print_tensor_type(body, out);
+    if (which != 4 && which != 5 && which != 9)
+        return TN_OK;
+    TN_TRY(inner_type(body, which == 5 ? 2 : 1, &inner, &key));
+    if (which == 5 && (key == 0 || key >= TN_DTYPE_COUNT))
+        return TN_OK;
+    size_t start = out->len;
+    if (which == 5)
+        tn_text_printf(out, "map(%s,", tn_dtype_name((tn_dtype)key));
+    else
+        tn_text_add(out, which == 4 ? "seq(" : "optional(");
+    size_t before = out->len;
+    if (inner.data)
+        TN_TRY(tn_onnx_print_type(inner, depth + 1, out));
+    if (out->len == before && !out->failed) { /* nothing is said about the elements */
+        out->len = start;
+        out->data[start] = 0;
+    } else {
+        tn_text_add(out, ")");
+    }
+    return TN_OK;
+}
+
+tn_status tn_onnx_declare(tn_onnx_reader *r, uint32_t name, tn_slice type) {
     tn_text key, text;
     tn_text_init(&key, r->heap);
     tn_text_init(&text, r->heap);
-    tn_text_printf(&key, TN_META_TYPE "%s", tn_onnx_text(r, name));
-    tn_text_printf(&text, "%s[", tn_dtype_name((tn_dtype)t.dtype));
-    tn_status status = TN_OK;
-    for (int i = 0; i < t.rank && status == TN_OK; i++) {
-        int64_t value;
-        tn_slice symbol;
-        status = read_dim(t.dim[i], false, &value, &symbol);
-        tn_text_add(&text, i ? "," : "");
-        if (value >= 0)
-            tn_text_printf(&text, "%" PRId64, value);
-        else
-            tn_text_add(&text, "?");
+    tn_status status = tn_onnx_print_type(type, 0, &text);
+    if (status == TN_OK && text.len) {
+        tn_text_printf(&key, TN_META_TYPE "%s", tn_onnx_text(r, name));
+        if (key.failed || text.failed)
+            status = tn_error_status();
     }
-    tn_text_add(&text, "]");
-    if (status == TN_OK && (key.failed || text.failed))
-        status = tn_error_status();
-    if (status == TN_OK) {
+    if (status == TN_OK && text.len) {
         /* not tn_graph_set_metadata: it looks for the key in a list, and there may be many */
         tn_graph *g = r->graph;
         uint32_t k = tn_strings_add(&g->strings, key.data, key.len),

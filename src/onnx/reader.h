@@ -53,12 +53,25 @@ static inline const char *tn_onnx_text(const tn_onnx_reader *r, uint32_t id) {
 tn_status tn_onnx_read_type(tn_onnx_reader *r, tn_slice message, int depth, tn_type *type);
 /* ValueInfoProto: name and type message (data NULL: none). */
 tn_status tn_onnx_read_value_info(tn_slice message, tn_slice *name, tn_slice *type);
+/* A TypeProto as text ("f32[N,?,3]", "seq(f32[*])"); nothing when it says nothing. */
+tn_status tn_onnx_print_type(tn_slice message, int depth, tn_text *out);
 /* Notes what the file declares about a value, as TN_META_TYPE. */
 tn_status tn_onnx_declare(tn_onnx_reader *r, uint32_t name, tn_slice type);
 
 /* Fills order[count] so that every node comes after those it reads, otherwise as in the file. Refuses values made twice and
    cycles, by name; of two Constant nodes for one value the last one is kept. *kept: the nodes in `order`. */
 tn_status tn_onnx_order(tn_onnx_reader *r, const tn_slice *nodes, uint32_t count, uint32_t *order, uint32_t *kept);
+
+/* Appends the fields of a message whose numbers are in the list (ended by 0; `others`: those that are not) as they stand. */
+tn_status tn_onnx_keep_fields(tn_slice message, const uint8_t *numbers, bool others, tn_text *out);
+/* Metadata PREFIX NAME. */
+tn_status tn_onnx_set_prefixed(tn_onnx_reader *r, const char *prefix, tn_slice name, tn_slice value);
+/* Keeps a text as metadata PREFIX NAME when it is not empty; frees it in any case. */
+tn_status tn_onnx_keep(tn_onnx_reader *r, const char *prefix, const char *name, tn_text *text);
+
+/* What writing a graph attribute back needs, of its message: the values of "__graph:NAME" and "__graph_kept:NAME" (perhaps empty), in
+   `scratch`. */
+tn_status tn_onnx_keep_graph(tn_onnx_reader *r, tn_slice message, tn_arena *scratch, tn_attr *list, tn_attr *kept);
 
 /* Reads a GraphProto into a region (empty, without a return yet); the main graph's outputs become the graph's. */
 tn_status tn_onnx_read_graph(tn_onnx_reader *r, tn_slice message, tn_region region, bool main);

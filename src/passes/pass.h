@@ -170,6 +170,9 @@ tn_status tn_symbol_map_unify(tn_graph *graph, tn_symbol_map *map, tn_value from
 /* Rewrites all types, attributes and contents of the graph, and empties the map. */
 tn_status tn_symbol_map_apply(tn_graph *graph, tn_symbol_map *map);
 
+/* "N=1,T=4": symbols become constants everywhere. TN_ERR_USAGE, TN_ERR_INPUT (no such symbol). */
+tn_status tn_graph_fix_dims(tn_graph *graph, const char *dims);
+
 /* --- rewrites (rewrite.c) ---------------------------------------------------------------------------------------------------------------- */
 
 /* tn_rewrite_apply within a pass: rewrites of an effect that the context's level does not allow, and disabled ones, are left out. */

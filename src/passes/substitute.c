@@ -1,4 +1,5 @@
 /* Symbols that turned out to be something else (a number, another symbol): replaced throughout a graph. */
+#include "base/number.h"
 #include "passes/pass.h"
 
 #define MAX_ROUNDS 64 /* of replacing within replacements; they have no cycles */
@@ -203,5 +204,42 @@ tn_status tn_symbol_map_apply(tn_graph *g, tn_symbol_map *map) {
         memset(map->to, 0, map->count * sizeof *map->to);
         map->used = 0;
     }
+    return status;
+}
+
+/* --- sizes given by the user -------------------------------------------------------------------------------------------- */
+
+tn_status tn_graph_fix_dims(tn_graph *g, const char *dims) {
+    tn_symbol_map map;
+    tn_symbol_map_init(&map, g->heap);
+    tn_status status = TN_OK;
+    while (*dims && status == TN_OK) {
+        size_t length = strcspn(dims, ","), name = strcspn(dims, "=");
+        int64_t value = -1;
+        size_t used = 0;
+        if (name >= length || !tn_parse_i64(dims + name + 1, length - name - 1, &value, &used) ||
+            used != length - name - 1 || value < 0) {
+            status = tn_fail(TN_ERR_USAGE, "'%.*s' is no dimension", (int)length, dims);
+            tn_fail_hint("NAME=N, N a size");
+            break;
+        }
+        uint32_t symbol = UINT32_MAX;
+        for (uint32_t i = 0; i < g->dims.symbol.len; i++) {
+            const char *have = tn_dim_symbol_name(&g->dims, i);
+            if (!g->dims.symbol.data[i].fresh && strlen(have) == name && memcmp(have, dims, name) == 0)
+                symbol = i;
+        }
+        if (symbol == UINT32_MAX) {
+            status = tn_fail(TN_ERR_INPUT, "the model has no free dimension '%.*s'", (int)name, dims);
+            for (uint32_t i = 0; i < g->dims.symbol.len && i < 20; i++)
+                tn_fail_where("it has %s", tn_dim_symbol_name(&g->dims, i));
+            break;
+        }
+        status = tn_symbol_map_add(g, &map, symbol, tn_dim_const(g, value));
+        dims += length + (dims[length] == ',');
+    }
+    if (status == TN_OK && map.used)
+        status = tn_symbol_map_apply(g, &map);
+    tn_symbol_map_free(&map);
     return status;
 }

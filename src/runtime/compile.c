@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "base/os.h"
 #include "kernels/kernels.h"
 #include "passes/pass.h"
@@ -17,42 +16,6 @@ static void log_text(void *ctx, const char *text) {
     const tn_model *m = ctx;
     if (m->log)
         m->log(m->log_user, text);
-}
-
-/* "N=1,T=4": the symbols become constants everywhere. */
-static tn_status fix_dims(tn_graph *g, const char *dims) {
-    tn_symbol_map map;
-    tn_symbol_map_init(&map, g->heap);
-    tn_status status = TN_OK;
-    while (*dims && status == TN_OK) {
-        size_t length = strcspn(dims, ","), name = strcspn(dims, "=");
-        int64_t value = -1;
-        size_t used = 0;
-        if (name >= length || !tn_parse_i64(dims + name + 1, length - name - 1, &value, &used) ||
-            used != length - name - 1 || value < 0) {
-            status = tn_fail(TN_ERR_USAGE, "'%.*s' is no dimension", (int)length, dims);
-            tn_fail_hint("NAME=N, N a size");
-            break;
-        }
-        uint32_t symbol = UINT32_MAX;
-        for (uint32_t i = 0; i < g->dims.symbol.len; i++) {
-            const char *have = tn_dim_symbol_name(&g->dims, i);
-            if (!g->dims.symbol.data[i].fresh && strlen(have) == name && memcmp(have, dims, name) == 0)
-                symbol = i;
-        }
-        if (symbol == UINT32_MAX) {
-            status = tn_fail(TN_ERR_INPUT, "the model has no free dimension '%.*s'", (int)name, dims);
-            for (uint32_t i = 0; i < g->dims.symbol.len && i < 20; i++)
-                tn_fail_where("it has %s", tn_dim_symbol_name(&g->dims, i));
-            break;
-        }
-        status = tn_symbol_map_add(g, &map, symbol, tn_dim_const(g, value));
-        dims += length + (dims[length] == ',');
-    }
-    if (status == TN_OK && map.used)
-        status = tn_symbol_map_apply(g, &map);
-    tn_symbol_map_free(&map);
-    return status;
 }
 
 static tn_status run_passes(tn_model *m, const tn_compile_key *key, tn_graph *g, const uint32_t *value_map) {
@@ -85,7 +48,7 @@ static tn_status run_passes(tn_model *m, const tn_compile_key *key, tn_graph *g,
         if (key->fed && key->fed[i])
             fed[c.fed_count++] = (tn_value){value_map[tn_graph_input(m->graph, i).id]};
     c.fed = fed;
-    tn_status status = fix_dims(g, key->dims);
+    tn_status status = tn_graph_fix_dims(g, key->dims);
     if (status == TN_OK)
         status = tn_passes_run(g, &c);
     tn_pass_context_free(&c);

@@ -4,8 +4,8 @@
 
 expect 0 --help
 says "$out" "Examples:" "Subcommands:" "Exit status:" "  run " "  info " "  test " "  ops "
-for word in bench optimize verify train serve --memory; do lacks "$out" "  $word"; done
-for command in run info test ops; do
+for word in bench verify train serve --memory; do lacks "$out" "  $word"; done
+for command in run info test ops optimize; do
     expect 0 $command --help
     [ "$(sed -n '/^Examples:/,/^Usage:/p' "$out" | grep -c '^  tenon ')" = 3 ] || fail "$command: not three examples"
     awk '/^Examples:/ { e = NR } /^Options:/ { exit !(e && e < NR) }' "$out" || fail "$command: examples come first"

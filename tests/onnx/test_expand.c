@@ -372,7 +372,7 @@ static void test_declared(void **state) {
     const char *warnings = tn_graph_metadata(graph, TN_META_WARNINGS);
     assert_non_null(warnings);
     assert_non_null(strstr(warnings, "'a'"));
-    assert_non_null(strstr(warnings, "f32[?,4]"));
+    assert_non_null(strstr(warnings, "f32[N,4]"));
     assert_null(strstr(warnings, "'y'"));
     tn_graph_destroy(graph);
 }

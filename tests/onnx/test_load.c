@@ -61,7 +61,7 @@ static void test_simple(void **state) {
     assert_string_equal(tn_graph_metadata(g, TN_META_DOC), "what it does");
     assert_string_equal(tn_graph_metadata(g, TN_META_OPSET "ai.onnx"), "17");
     assert_string_equal(tn_graph_metadata(g, TN_META_PROP "author"), "me");
-    assert_string_equal(tn_graph_metadata(g, TN_META_TYPE "y"), "f32[?,3]");
+    assert_string_equal(tn_graph_metadata(g, TN_META_TYPE "y"), "f32[N,3]");
     tn_graph_destroy(g);
 }
 
