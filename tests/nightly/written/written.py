@@ -321,11 +321,13 @@ def check(args, path, level, stage):
             names = (b"again.onnx.data", b"model.onnx.data")
             if open(again, "rb").read().replace(*names) != open(written, "rb").read():
                 return "not the same when written again", ""
+        stage("original")
         try:
             onnx.checker.check_model(path, full_check=True)
             good = True
         except Exception:
             good = False
+        stage("written")
         try:
             onnx.checker.check_model(written, full_check=True)
         except Exception as e:
@@ -377,7 +379,7 @@ class Job:
             return lines[-1][1:]
         stage = lines[-1][1] if lines else "before the runtime"
         if stage == "original":
-            return ["ok: the runtime crashes or hangs on the original", ""]
+            return ["ok: the checker or the runtime crashes or hangs on the original", ""]
         return ["WRONG: crashed or hung", stage]
 
 
