@@ -157,6 +157,7 @@ enum {
     N_tn_model_options_p = 4,
     N_tn_session_options_p = 12,
     N_tn_optimize_options_p = 8,
+    N_tn_save_options_p = 6,
     N_tn_model_p = 2,
     N_tn_session_p = 2,
     N_tn_binding_p = 7,
@@ -312,6 +313,16 @@ static inline const tn_optimize_options *pick_tn_optimize_options_p(fixture *f, 
                                             {.size = sizeof *v, .dump = "/nowhere/at/all"}};
     (void)f;
     return i < 7 ? &v[i] : NULL;
+}
+
+static inline const tn_save_options *pick_tn_save_options_p(fixture *f, int i) {
+    static const tn_save_options v[] = {{.size = sizeof *v},
+                                        {.size = 0},
+                                        {.size = sizeof *v, .opset = -1},
+                                        {.size = sizeof *v, .opset = 99},
+                                        {.size = sizeof *v, .external_data = true, .standard_only = true}};
+    (void)f;
+    return i < 5 ? &v[i] : NULL;
 }
 
 static tn_status fails_silently(tn_rewriter *r, tn_node n) {
