@@ -63,6 +63,9 @@ bool tn_dim_env_init(tn_dim_env *env, tn_heap *heap, const tn_dims *dims);
 void tn_dim_env_free(tn_dim_env *env);
 /* False when a symbol in it is not bound, or it has no value (division by zero, overflow, broadcast mismatch). */
 bool tn_dim_eval(const tn_dims *dims, const tn_dim_env *env, tn_dim dim, int64_t *value);
+/* For messages about a dim that tn_dim_eval found no value of: writes "broadcast(M, N) has no value: M = 3, N = 2" and answers the rule
+   that it breaks, for the hint. */
+const char *tn_dim_explain(const tn_dims *dims, const tn_dim_env *env, tn_dim dim, tn_text *out);
 /* Makes `dim` equal `value`: evaluates and compares when all symbols are bound; binds when exactly one unbound symbol occurs,
    once and linearly (value - rest divisible by its coefficient). Checks the symbol's bounds.
    0: fine; 1: contradiction; 2: cannot be decided. */

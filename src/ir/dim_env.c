@@ -1,4 +1,5 @@
 /* Values of symbols: evaluation, matching, substitution, and which symbols occur. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "ir/dim_work.h"
@@ -109,6 +110,54 @@ bool tn_dim_eval(const tn_dims *dims, const tn_dim_env *env, tn_dim dim, int64_t
         return false;
     *value = (int64_t)result;
     return true;
+}
+
+/* --- why there is no value --- */
+
+typedef struct listing {
+    const tn_dims *dims;
+    const tn_dim_env *env;
+    tn_text *out;
+    uint32_t seen[8], count;
+} listing;
+
+static void list_symbol(void *ctx, uint32_t symbol) {
+    listing *l = ctx;
+    for (uint32_t i = 0; i < l->count; i++)
+        if (l->seen[i] == symbol)
+            return;
+    if (l->count == sizeof l->seen / sizeof *l->seen)
+        return;
+    l->seen[l->count] = symbol;
+    tn_text_printf(l->out, "%s%s", l->count++ ? ", " : ": ", tn_dim_symbol_name(l->dims, symbol));
+    if (symbol < l->env->count && l->env->bound[symbol])
+        tn_text_printf(l->out, " = %" PRId64, l->env->value[symbol]);
+    else
+        tn_text_add(l->out, " is not known");
+}
+
+const char *tn_dim_explain(const tn_dims *dims, const tn_dim_env *env, tn_dim dim, tn_text *out) {
+    listing l = {.dims = dims, .env = env, .out = out};
+    wide value;
+    uint32_t id = dim.id;
+    tn_dim_print(dims, dim, out);
+    tn_text_add(out, " has no value");
+    tn_dim_symbols(dims, dim, list_symbol, &l);
+    for (uint32_t i = 0; id != 0 && i < tn_dim_at(dims, id)->nargs; i++) { /* down to the part that is to blame */
+        uint32_t arg = tn_dim_args(dims, tn_dim_at(dims, id))[i];
+        if (eval_wide(dims, env, arg, &value))
+            continue;
+        id = arg;
+        i = UINT32_MAX;
+    }
+    switch (id == 0 ? TN_DIM_SYMBOL : (tn_dim_kind)tn_dim_at(dims, id)->kind) {
+    case TN_DIM_BROADCAST: return "sizes that are broadcast together must be equal, or 1";
+    case TN_DIM_SYMBOL: return "every free dimension must follow from the inputs";
+    case TN_DIM_FLOORDIV:
+    case TN_DIM_CEILDIV:
+    case TN_DIM_MOD: return "the size that divides must not be 0";
+    default: return "sizes must be below 2^63";
+    }
 }
 
 /* --- matching --- */

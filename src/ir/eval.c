@@ -28,9 +28,10 @@ tn_status tn_eval_dims(const tn_eval *e, const char *attr, uint32_t count, int64
             continue;
         tn_text text;
         tn_text_init(&text, e->heap);
-        tn_dim_print(&e->graph->dims, dims[i], &text);
-        tn_status status = tn_eval_fail(e, TN_ERR_INPUT, "the size %s (entry %u of '%s') has no value for these inputs",
-                                        text.failed || text.data == NULL ? "?" : text.data, (unsigned)i, attr);
+        const char *rule = tn_dim_explain(&e->graph->dims, e->env, dims[i], &text);
+        tn_status status = tn_eval_fail(e, TN_ERR_INPUT, "entry %u of '%s': the size %.600s", (unsigned)i, attr,
+                                        text.failed || text.data == NULL ? "of a dimension has no value" : text.data);
+        tn_fail_hint("%s", rule);
         tn_text_free(&text);
         return status;
     }

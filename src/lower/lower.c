@@ -154,13 +154,46 @@ static tn_status lower_constant(tn_lowerer *l, tn_node node) {
     return tn_lowering_view(l, v, l->plan->slot.len - 1, (tn_dim){0}, NULL) == TN_NO_VIEW ? TN_ERR_MEMORY : TN_OK;
 }
 
-/* Sizes that inputs can make negative are checked before the node, so that nothing is computed with them; at the node, not when
-   they are bound, since a branch that is not taken may have such sizes. What only data decide is checked by `eval`. */
+/* Whether there are bindings that leave a dim without a value: sizes that do not broadcast, a division by 0. (Overflow is found by
+   the instruction that needs the size.) */
+static bool may_lack_value(const tn_graph *g, tn_dim dim) {
+    const tn_dim_expr *e = &g->dims.expr.data[dim.id];
+    const uint32_t *args = g->dims.arg.data + e->args;
+    if (e->kind == TN_DIM_BROADCAST)
+        return true;
+    if (e->kind == TN_DIM_FLOORDIV || e->kind == TN_DIM_CEILDIV || e->kind == TN_DIM_MOD) {
+        int64_t low, high;
+        tn_dim_bounds(g, (tn_dim){args[1]}, &low, &high);
+        if (low <= 0 && high >= 0)
+            return true;
+    }
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (may_lack_value(g, (tn_dim){args[i]}))
+            return true;
+    return false;
+}
+
+/* Whether code that every run of this node comes by has checked the dim. */
+static bool is_checked(const tn_lowerer *l, tn_node node, tn_dim dim) {
+    uint64_t region;
+    if (!tn_map_get(&l->checked, dim.id, &region))
+        return false;
+    for (tn_region r = tn_node_parent(l->graph, node); r.id;) {
+        if (r.id == region)
+            return true;
+        tn_node owner = tn_region_owner(l->graph, r);
+        r = owner.id ? tn_node_parent(l->graph, owner) : (tn_region){0};
+    }
+    return false;
+}
+
+/* Sizes that inputs can make negative, or that they can leave without a value, are checked before the node, so that nothing is
+   computed with them; at the node, not when they are bound, since a branch that is not taken may have such sizes. What only data
+   decide is checked by `eval`. */
 static tn_status check_sizes(tn_lowerer *l, tn_node node) {
     tn_graph *g = l->graph;
     tn_plan *p = l->plan;
     uint32_t first = p->check.len;
-    bool always = tn_node_parent(g, node).id == tn_graph_region(g).id;
     for (uint32_t i = 0; i < tn_node_output_count(g, node); i++) {
         tn_value v = tn_node_output(g, node, i);
         if (tn_value_rank(g, v) <= 0 || !tn_lowering_known(l, v))
@@ -168,13 +201,12 @@ static tn_status check_sizes(tn_lowerer *l, tn_node node) {
         for (int axis = 0; axis < tn_value_rank(g, v); axis++) {
             tn_dim dim = tn_value_dim(g, v, axis);
             int64_t low, high;
-            uint64_t seen;
             tn_dim_bounds(g, dim, &low, &high);
-            if (low >= 0 || tn_map_get(&l->checked, dim.id, &seen))
+            if ((low >= 0 && !may_lack_value(g, dim)) || is_checked(l, node, dim))
                 continue;
-            tn_size_check c = {.node = node, .kind = TN_CHECK_NEGATIVE, .value = (uint8_t)i, .axis = (uint8_t)axis};
+            tn_size_check c = {.node = node, .kind = TN_CHECK_SIZE, .value = (uint8_t)i, .axis = (uint8_t)axis};
             if (!tn_lowering_size(l, dim, &c.size) || !tn_vec_push(p->heap, &p->check, c) ||
-                (always && !tn_map_put(p->heap, &l->checked, dim.id, 1)))
+                !tn_map_put(p->heap, &l->checked, dim.id, tn_node_parent(g, node).id))
                 return TN_ERR_MEMORY;
         }
     }

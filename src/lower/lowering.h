@@ -33,7 +33,7 @@ typedef struct tn_lowerer {
     const tn_lower_options *options;
     tn_arena scratch;
     tn_map size_of;      /* dim id -> tn_size */
-    tn_map checked;      /* dim id: a CHECK that every run comes by holds it to be 0 or more */
+    tn_map checked;      /* dim id -> region whose code has checked that it has a value of 0 or more */
     uint32_t *view_of;   /* by value id: place, TN_NO_VIEW */
     tn_draft **draft_of; /* by value id: draft that makes it, or NULL */
     uint32_t values;

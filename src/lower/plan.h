@@ -68,7 +68,7 @@ typedef struct tn_bind_read {
 } tn_bind_read;
 
 typedef enum tn_check_kind {
-    TN_CHECK_NEGATIVE,  /* `size`, axis `axis` of output `value`, is 0 or more: no window is larger than its image */
+    TN_CHECK_SIZE, /* `size`, axis `axis` of output `value`, has a value of 0 or more: no window is larger than its image */
     TN_CHECK_EQUAL,     /* `size`, axis `axis` of input `value`, equals `want` */
     TN_CHECK_BROADCAST, /* the same, or is 1 */
 } tn_check_kind;

@@ -90,8 +90,8 @@ static void print_checks(const tn_plan *p, uint32_t first, uint32_t count, tn_te
         const tn_size_check *c = &p->check.data[i];
         tn_text_add(out, i == first ? " " : ", ");
         print_size(p, c->size, out);
-        tn_text_add(out, c->kind == TN_CHECK_NEGATIVE ? " >= 0" : c->kind == TN_CHECK_EQUAL ? " = " : " = 1 or ");
-        if (c->kind != TN_CHECK_NEGATIVE)
+        tn_text_add(out, c->kind == TN_CHECK_SIZE ? " >= 0" : c->kind == TN_CHECK_EQUAL ? " = " : " = 1 or ");
+        if (c->kind != TN_CHECK_SIZE)
             print_size(p, c->want, out);
     }
     tn_text_add(out, "\n");

@@ -1,23 +1,11 @@
-/* The executor: binds sizes, places slots, runs instructions. */
-#include "runtime/execute.h"
-
+/* The executor: takes inputs, runs instructions, hands out results. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "base/error.h"
 #include "interp/interp.h"
+#include "runtime/frame.h"
 
-typedef struct frame {
-    const tn_plan *plan;
-    const tn_execute_options *options;
-    tn_heap *heap;
-    tn_dim_env env;
-    int64_t *size;      /* by tn_size */
-    void **slot;        /* by slot: base address */
-    tn_object **object; /* by slot: retained; inputs, objects, fetched tensors */
-    void **arena;       /* by segment */
-    uint64_t bytes;
-} frame;
+typedef tn_frame frame;
 
 static const char *label(const tn_graph *g, tn_value v, char *text, size_t size) {
     return tn_value_describe(g, v, text, size);
@@ -79,130 +67,6 @@ static tn_status take_input(frame *f, uint32_t index, tn_object *object) {
     return TN_OK;
 }
 
-/* --- binding ------------------------------------------------------------------------------------------------------------------------- */
-
-static tn_status read_dims(frame *f, const tn_bind_read *r) {
-    const tn_graph *g = f->plan->graph;
-    const tn_slot *slot = &f->plan->slot.data[r->slot];
-    const tn_object *object = f->object[r->slot];
-    if (!object && slot->kind == TN_SLOT_INPUT)
-        return TN_OK; /* not read */
-    const tn_tensor *t = (const tn_tensor *)object;
-    char text[200];
-    if (!t || t->object.kind != TN_KIND_TENSOR || t->rank != tn_value_rank(g, r->value))
-        return tn_fail(TN_ERR_INTERNAL, "inferred rank is false: %s", label(g, r->value, text, sizeof text));
-    for (int i = 0; i < t->rank; i++) {
-        tn_dim dim = tn_value_dim(g, r->value, i);
-        int m = tn_dim_env_match(&g->dims, &f->env, dim, t->dims[i]);
-        if (m != 1)
-            continue; /* bound, or decided by another dimension */
-        int64_t expected = 0;
-        bool known = tn_dim_eval(&g->dims, &f->env, dim, &expected);
-        bool input = slot->kind == TN_SLOT_INPUT;
-        char want[40] = "another size";
-        if (known)
-            snprintf(want, sizeof want, "%" PRId64, expected);
-        tn_fail(input ? TN_ERR_INPUT : TN_ERR_INTERNAL, "%s '%s': dimension %d is %" PRId64 ", expected %s",
-                input ? "input" : "inferred shape is false: value", tn_value_name(g, r->value), i, t->dims[i], want);
-        tn_fail_hint("the shape is %s", label(g, r->value, text, sizeof text));
-        return tn_error_status();
-    }
-    return TN_OK;
-}
-
-static tn_status evaluate_sizes(frame *f, uint32_t segment) {
-    const tn_plan *p = f->plan;
-    for (uint32_t i = 0; i < p->size.len; i++) {
-        if (p->size_segment.data[i] != segment || tn_dim_eval(&p->graph->dims, &f->env, p->size.data[i], &f->size[i]))
-            continue;
-        tn_text text;
-        tn_text_init(&text, f->heap);
-        tn_dim_print(&p->graph->dims, p->size.data[i], &text);
-        tn_fail(TN_ERR_INPUT, "these input sizes do not fit the model: %.200s has no value",
-                text.data ? text.data : "a dimension");
-        tn_fail_hint("sizes that broadcast must be equal or 1; every free dimension of the inputs must be given");
-        tn_text_free(&text);
-        return TN_ERR_INPUT;
-    }
-    return TN_OK;
-}
-
-static tn_status charge(frame *f, uint64_t bytes) {
-    f->bytes += bytes;
-    if (!f->options->max_bytes || f->bytes <= f->options->max_bytes)
-        return TN_OK;
-    tn_fail(TN_ERR_LIMIT, "this run needs %" PRIu64 " bytes, the limit is %" PRIu64, f->bytes, f->options->max_bytes);
-    return TN_ERR_LIMIT;
-}
-
-static tn_status fetched_slot(frame *f, uint32_t index) {
-    const tn_slot *s = &f->plan->slot.data[index];
-    const tn_graph *g = f->plan->graph;
-    int64_t dims[TN_MAX_RANK];
-    int rank = tn_value_rank(g, s->value);
-    for (int i = 0; i < rank; i++) {
-        if (!tn_dim_eval(&g->dims, &f->env, tn_value_dim(g, s->value, i), &dims[i]))
-            return tn_fail(TN_ERR_INTERNAL, "a size of an output is not known when it is placed");
-        if (dims[i] < 0)
-            return TN_OK; /* the check before its node ends the run */
-    }
-    TN_TRY(charge(f, (uint64_t)f->size[s->bytes]));
-    tn_tensor *t = tn_tensor_new(f->heap, (tn_dtype)s->dtype, rank, dims);
-    if (!t)
-        return TN_ERR_MEMORY;
-    f->object[index] = (tn_object *)t;
-    f->slot[index] = t->data;
-    return TN_OK;
-}
-
-static tn_status place_slots(frame *f, uint32_t segment) {
-    const tn_plan *p = f->plan;
-    tn_lifetime *life = tn_alloc_array(f->heap, p->slot.len + 1, sizeof *life);
-    uint32_t *which = tn_alloc_array(f->heap, p->slot.len + 1, sizeof *which), n = 0;
-    tn_status status = life && which ? TN_OK : TN_ERR_MEMORY;
-    for (uint32_t i = 0; i < p->slot.len && status == TN_OK; i++) {
-        const tn_slot *s = &p->slot.data[i];
-        if (s->kind != TN_SLOT_ARENA || s->segment != segment)
-            continue;
-        if (s->fetched)
-            status = fetched_slot(f, i);
-        else {
-            /* negative: a check comes before its first use, or it lies in a branch that is not taken */
-            int64_t bytes = f->size[s->bytes] < 0 ? 0 : f->size[s->bytes];
-            life[n] = (tn_lifetime){.first = s->first, .last = s->last, .bytes = (size_t)bytes};
-            which[n++] = i;
-        }
-    }
-    size_t total = 0;
-    if (status == TN_OK)
-        status = tn_planner_place(f->heap, n, life, &total);
-    if (status == TN_OK)
-        status = charge(f, total);
-    if (status == TN_OK) {
-        f->arena[segment] = tn_alloc_aligned(f->heap, total + TN_PLAN_ALIGN, TN_PLAN_ALIGN);
-        status = f->arena[segment] ? TN_OK : TN_ERR_MEMORY;
-    }
-    for (uint32_t i = 0; i < n && status == TN_OK; i++)
-        f->slot[which[i]] = (char *)f->arena[segment] + life[i].offset;
-    tn_free(f->heap, life);
-    tn_free(f->heap, which);
-    return status;
-}
-
-static tn_status bind(frame *f, uint32_t segment) {
-    /* on a later trip of a loop the sizes of its segments are found anew */
-    for (uint32_t i = 0; segment && i < f->plan->symbol_segment.len; i++)
-        if (f->plan->symbol_segment.data[i] == segment)
-            f->env.bound[i] = 0;
-    tn_free(f->heap, f->arena[segment]);
-    f->arena[segment] = NULL;
-    for (uint32_t i = 0; i < f->plan->bind_read.len; i++)
-        if (f->plan->bind_read.data[i].segment == segment)
-            TN_TRY(read_dims(f, &f->plan->bind_read.data[i]));
-    TN_TRY(evaluate_sizes(f, segment));
-    return place_slots(f, segment);
-}
-
 /* --- host instructions ------------------------------------------------------------------------------------------------------------------ */
 
 /* A place as an object: the host object itself, or a view of the slot. A new reference. */
@@ -216,9 +80,17 @@ static tn_object *view_object(frame *f, uint32_t index) {
     if (view->object || s->dtype == TN_STRING || tn_dtype_is_subbyte((tn_dtype)s->dtype))
         return object ? tn_object_retain(object) : s->tensor ? tn_object_retain((tn_object *)s->tensor) : NULL;
     int64_t dims[TN_MAX_RANK], strides[TN_MAX_RANK], offset = f->size[view->offset];
+    bool empty = false;
     for (int i = 0; i < view->rank; i++) {
+        if (f->missing[view->dim[i]] && object && s->value.id == view->value.id)
+            return tn_object_retain(object); /* it knows its sizes */
         dims[i] = f->size[view->dim[i]];
         strides[i] = f->size[view->stride[i]];
+        empty |= dims[i] == 0;
+    }
+    if (empty) { /* there, sizes that only lead to elements may have no value */
+        memset(strides, 0, sizeof strides);
+        offset = 0;
     }
     const tn_tensor *base = object ? (const tn_tensor *)object : s->tensor;
     tn_dtype dtype = tn_value_dtype(p->graph, view->value);
@@ -237,7 +109,7 @@ static tn_status give(frame *f, uint32_t index, tn_object *object) {
                        label(f->plan->graph, s->value, text, sizeof text));
     if (s->kind == TN_SLOT_ARENA) {
         tn_tensor *t = (tn_tensor *)object;
-        size_t bytes = (size_t)f->size[s->bytes];
+        size_t bytes = (size_t)f->size[s->bytes]; /* missing: 0 */
         if (t->object.kind != TN_KIND_TENSOR || t->dtype != s->dtype || tn_tensor_bytes(t) != bytes)
             return tn_fail(TN_ERR_INTERNAL, "inferred shape is false: %s",
                            label(f->plan->graph, s->value, text, sizeof text));
@@ -270,9 +142,10 @@ static tn_status prepare_output(frame *f, uint32_t slot, tn_object **out) {
     for (int i = 0; i < rank; i++)
         if (!tn_dim_eval(&g->dims, &f->env, tn_value_dim(g, s->value, i), &dims[i]))
             return TN_OK; /* only data decides: eval makes it */
-    *out = (tn_object *)(s->kind == TN_SLOT_ARENA ? tn_tensor_wrap((tn_dtype)s->dtype, rank, dims, f->slot[slot])
-                                                  : tn_tensor_new(f->heap, (tn_dtype)s->dtype, rank, dims));
-    return *out ? TN_OK : TN_ERR_MEMORY;
+    bool placed = s->kind == TN_SLOT_ARENA && !f->missing[s->bytes];
+    *out = (tn_object *)(placed ? tn_tensor_wrap((tn_dtype)s->dtype, rank, dims, f->slot[slot])
+                                : tn_tensor_new(f->heap, (tn_dtype)s->dtype, rank, dims));
+    return *out ? TN_OK : tn_error_status();
 }
 
 static tn_status run_row(frame *f, const tn_host_call *h, tn_object **in, tn_object **out) {
@@ -356,6 +229,10 @@ static tn_status run_host(frame *f, const tn_host_call *h) {
     for (uint32_t i = 0; i < h->output_count && status == TN_OK; i++)
         if (out[i] || tn_value_is_wanted(p->graph, tn_node_output(p->graph, h->node, i)))
             status = give(f, p->slot_list.data[h->outputs + i], out[i]);
+    if (status != TN_OK && !*tn_error_where())
+        tn_fail_at_node(p->graph, h->node);
+    if (status != TN_OK)
+        tn_frame_say_enclosing(f, h->node);
     for (uint32_t i = 0; i < h->input_count + h->output_count; i++)
         tn_object_destroy(objects[i]);
     tn_free(f->heap, objects);
@@ -369,60 +246,16 @@ static bool condition(const frame *f, uint32_t index) {
     return ((const uint8_t *)f->slot[v->slot])[f->size[v->offset]] != 0;
 }
 
-/* The sizes of a node's inputs, as `where` lines. */
-static void say_inputs(const frame *f, tn_node node) {
-    const tn_graph *g = f->plan->graph;
-    for (uint32_t k = 0; k < tn_node_input_count(g, node); k++) {
-        tn_value v = tn_node_input(g, node, k);
-        tn_text shape;
-        tn_text_init(&shape, f->heap);
-        tn_text_add(&shape, "[");
-        for (int axis = 0; v.id && axis < tn_value_rank(g, v); axis++) {
-            int64_t n;
-            tn_text_add(&shape, axis ? "," : "");
-            if (tn_dim_eval(&g->dims, &f->env, tn_value_dim(g, v, axis), &n))
-                tn_text_printf(&shape, "%" PRId64, n);
-            else
-                tn_text_add(&shape, "?");
-        }
-        tn_text_add(&shape, "]");
-        if (v.id && tn_value_rank(g, v) >= 0 && !shape.failed)
-            tn_fail_where("at run time input %" PRIu32 " is %s%s", k, tn_dtype_name(tn_value_dtype(g, v)), shape.data);
-        tn_text_free(&shape);
-    }
-}
-
-static tn_status check_sizes(const frame *f, uint32_t first, uint32_t count) {
-    const tn_graph *g = f->plan->graph;
-    for (uint32_t i = first; i < first + count; i++) {
-        const tn_size_check *c = &f->plan->check.data[i];
-        const char *op = tn_node_op_name(g, c->node);
-        int64_t size = f->size[c->size];
-        if (c->kind == TN_CHECK_NEGATIVE ? size >= 0
-                                         : size == f->size[c->want] || (c->kind == TN_CHECK_BROADCAST && size == 1))
-            continue;
-        if (c->kind == TN_CHECK_NEGATIVE)
-            tn_fail(TN_ERR_INPUT, "%s: dimension %d of output %d is %" PRId64, op, c->axis, c->value, size);
-        else if (c->kind == TN_CHECK_EQUAL)
-            tn_fail(TN_ERR_INPUT, "%s: axis %d of input %d has %" PRId64 " elements, needed are %" PRId64, op, c->axis,
-                    c->value, size, f->size[c->want]);
-        else
-            tn_fail(TN_ERR_INPUT,
-                    "%s: axis %d of input %d has %" PRId64 " elements, which cannot be broadcast to %" PRId64, op,
-                    c->axis, c->value, size, f->size[c->want]);
-        tn_fail_at_node(g, c->node);
-        say_inputs(f, c->node);
-        if (c->kind == TN_CHECK_NEGATIVE)
-            tn_fail_hint("inputs of these sizes are too small for this model");
-        return TN_ERR_INPUT;
-    }
-    return TN_OK;
-}
-
 static tn_status run_code(frame *f) {
     const tn_plan *p = f->plan;
     for (uint32_t pc = 0; pc < p->code.len; pc++) {
         const tn_instruction in = p->code.data[pc];
+        if ((f->lacking || f->late) && (in.op == TN_DO_CALL || in.op == TN_DO_HOST)) {
+            bool skip;
+            TN_TRY(tn_frame_admit(f, &in, &skip));
+            if (skip)
+                continue;
+        }
         switch ((tn_instruction_op)in.op) {
         case TN_DO_CALL: {
             const tn_kernel *k = &p->kernel.data[in.a];
@@ -432,8 +265,8 @@ static tn_status run_code(frame *f) {
             break;
         }
         case TN_DO_HOST: TN_TRY(run_host(f, &p->host.data[in.a])); break;
-        case TN_DO_BIND: TN_TRY(bind(f, in.a)); break;
-        case TN_DO_CHECK: TN_TRY(check_sizes(f, in.a, in.b)); break;
+        case TN_DO_BIND: TN_TRY(tn_frame_bind(f, in.a)); break;
+        case TN_DO_CHECK: TN_TRY(tn_frame_check(f, in.a, in.b)); break;
         case TN_DO_BRANCH:
             if (in.a == UINT32_MAX || !condition(f, in.a))
                 pc = in.b - 1;
@@ -460,6 +293,9 @@ static tn_status take_output(frame *f, uint32_t index, tn_object **out) {
             return TN_OK;
         }
     }
+    for (int i = 0; i < view->rank && !view->object && !(object && s->value.id == view->value.id); i++)
+        if (f->missing[view->dim[i]])
+            return tn_frame_fail_size(f, tn_value_producer(p->graph, view->value), view->dim[i]);
     tn_object *seen = view_object(f, p->output_view.data[index]);
     if (!seen)
         return tn_error_status();
@@ -474,10 +310,12 @@ static tn_status take_output(frame *f, uint32_t index, tn_object **out) {
 static tn_status run(frame *f, tn_object *const *in, tn_object **out) {
     const tn_plan *p = f->plan;
     f->size = tn_alloc_array(f->heap, p->size.len + 1, sizeof *f->size);
+    f->missing = tn_alloc_array(f->heap, p->size.len + 1, sizeof *f->missing);
     f->slot = tn_alloc_array(f->heap, p->slot.len + 1, sizeof *f->slot);
     f->object = tn_alloc_array(f->heap, p->slot.len + 1, sizeof *f->object);
     f->arena = tn_alloc_array(f->heap, p->segments + 1, sizeof *f->arena);
-    if (!f->size || !f->slot || !f->object || !f->arena || !tn_dim_env_init(&f->env, f->heap, &p->graph->dims))
+    if (!f->size || !f->missing || !f->slot || !f->object || !f->arena ||
+        !tn_dim_env_init(&f->env, f->heap, &p->graph->dims))
         return TN_ERR_MEMORY;
     for (uint32_t i = 0; i < p->slot.len; i++)
         if (p->slot.data[i].kind == TN_SLOT_CONSTANT)
@@ -502,11 +340,15 @@ tn_status tn_execute(const tn_plan *plan, const tn_execute_options *options, tn_
     for (uint32_t i = 0; f.object && i < plan->slot.len; i++)
         tn_object_destroy(f.object[i]);
     for (uint32_t i = 0; f.arena && i <= plan->segments; i++)
-        tn_free(f.heap, f.arena[i]);
+        tn_free(f.heap, f.arena[i].data);
     if (options->arena_bytes)
         *options->arena_bytes = f.bytes;
+    for (uint32_t i = 0; f.late && i < plan->slot.len; i++)
+        tn_free(f.heap, f.late[i].data);
     tn_dim_env_free(&f.env);
     tn_free(f.heap, f.size);
+    tn_free(f.heap, f.missing);
+    tn_free(f.heap, f.late);
     tn_free(f.heap, f.slot);
     tn_free(f.heap, f.object);
     tn_free(f.heap, f.arena);

@@ -1,0 +1,272 @@
+/* Binding a segment of a plan: sizes are evaluated, slots get their places. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "runtime/frame.h"
+
+/* --- sizes --------------------------------------------------------------------------------------------------------------------- */
+
+static tn_status read_dims(tn_frame *f, const tn_bind_read *r) {
+    const tn_graph *g = f->plan->graph;
+    const tn_slot *slot = &f->plan->slot.data[r->slot];
+    const tn_object *object = f->object[r->slot];
+    if (!object && slot->kind == TN_SLOT_INPUT)
+        return TN_OK; /* not read */
+    const tn_tensor *t = (const tn_tensor *)object;
+    char text[200];
+    if (!t || t->object.kind != TN_KIND_TENSOR || t->rank != tn_value_rank(g, r->value))
+        return tn_fail(TN_ERR_INTERNAL, "inferred rank is false: %s",
+                       tn_value_describe(g, r->value, text, sizeof text));
+    for (int i = 0; i < t->rank; i++) {
+        tn_dim dim = tn_value_dim(g, r->value, i);
+        int m = tn_dim_env_match(&g->dims, &f->env, dim, t->dims[i]);
+        if (m != 1)
+            continue; /* bound, or decided by another dimension */
+        int64_t expected = 0;
+        bool known = tn_dim_eval(&g->dims, &f->env, dim, &expected);
+        bool input = slot->kind == TN_SLOT_INPUT;
+        char want[40] = "another size";
+        if (known)
+            snprintf(want, sizeof want, "%" PRId64, expected);
+        tn_fail(input ? TN_ERR_INPUT : TN_ERR_INTERNAL, "%s '%s': dimension %d is %" PRId64 ", expected %s",
+                input ? "input" : "inferred shape is false: value", tn_value_name(g, r->value), i, t->dims[i], want);
+        tn_fail_hint("the shape is %s", tn_value_describe(g, r->value, text, sizeof text));
+        return tn_error_status();
+    }
+    return TN_OK;
+}
+
+static void evaluate_sizes(tn_frame *f, uint32_t segment) {
+    const tn_plan *p = f->plan;
+    for (uint32_t i = 0; i < p->size.len; i++) {
+        if (p->size_segment.data[i] != segment)
+            continue;
+        f->lacking -= f->missing[i];
+        f->missing[i] = !tn_dim_eval(&p->graph->dims, &f->env, p->size.data[i], &f->size[i]);
+        f->lacking += f->missing[i];
+        if (f->missing[i])
+            f->size[i] = 0;
+    }
+}
+
+/* --- slots --------------------------------------------------------------------------------------------------------------------- */
+
+static tn_status charge(tn_frame *f, uint64_t bytes) {
+    if (__builtin_add_overflow(f->bytes, bytes, &f->bytes))
+        f->bytes = UINT64_MAX;
+    if (!f->options->max_bytes || f->bytes <= f->options->max_bytes)
+        return TN_OK;
+    tn_fail(TN_ERR_LIMIT, "this run needs %" PRIu64 " bytes, the limit is %" PRIu64, f->bytes, f->options->max_bytes);
+    return TN_ERR_LIMIT;
+}
+
+/* Memory for slots in place of what the block held; the block is empty on failure. */
+static tn_status block_renew(tn_frame *f, tn_block *b, uint64_t bytes) {
+    uint64_t before = f->bytes -= b->bytes;
+    tn_free(f->heap, b->data);
+    *b = (tn_block){0};
+    tn_status status = charge(f, bytes);
+    if (status == TN_OK && !(b->data = tn_alloc_aligned(f->heap, (size_t)bytes + TN_PLAN_ALIGN, TN_PLAN_ALIGN)))
+        status = tn_error_status();
+    if (status == TN_OK)
+        b->bytes = bytes;
+    else
+        f->bytes = before;
+    return status;
+}
+
+/* An output that is made by a kernel lies in a tensor of its own. */
+static tn_status fetched_slot(tn_frame *f, uint32_t index) {
+    const tn_slot *s = &f->plan->slot.data[index];
+    const tn_graph *g = f->plan->graph;
+    int64_t dims[TN_MAX_RANK];
+    int rank = tn_value_rank(g, s->value);
+    for (int i = 0; i < rank; i++)
+        if (!tn_dim_eval(&g->dims, &f->env, tn_value_dim(g, s->value, i), &dims[i]) || dims[i] < 0)
+            return TN_OK; /* the check before its node ends the run */
+    TN_TRY(charge(f, (uint64_t)f->size[s->bytes]));
+    tn_tensor *t = tn_tensor_new(f->heap, (tn_dtype)s->dtype, rank, dims);
+    if (!t)
+        return tn_error_status();
+    f->object[index] = (tn_object *)t;
+    f->slot[index] = t->data;
+    return TN_OK;
+}
+
+/* Whether an instruction is one that some runs leave out. */
+static bool is_conditional(const tn_plan *p, int32_t at) {
+    for (uint32_t i = 0; i < p->code.len && (int32_t)i < at; i++)
+        if (p->code.data[i].op == TN_DO_BRANCH && (int32_t)p->code.data[i].b > at)
+            return true;
+    return false;
+}
+
+/* Places the slots of a segment in one block of memory; with `late`, those of code that may be left out are not among them. */
+static tn_status place_slots(tn_frame *f, uint32_t segment, bool late, tn_lifetime *life, uint32_t *which) {
+    const tn_plan *p = f->plan;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->slot.len; i++) {
+        const tn_slot *s = &p->slot.data[i];
+        if (s->kind != TN_SLOT_ARENA || s->segment != segment || s->fetched)
+            continue;
+        if (late && f->size[s->bytes] > 0 && is_conditional(p, s->first)) {
+            f->slot[i] = NULL;
+            continue;
+        }
+        /* negative or missing: a check comes before its first use, or it lies in a branch that is not taken */
+        int64_t bytes = f->size[s->bytes] < 0 ? 0 : f->size[s->bytes];
+        life[n] = (tn_lifetime){.first = s->first, .last = s->last, .bytes = (size_t)bytes};
+        which[n++] = i;
+    }
+    size_t total = 0;
+    tn_status status = tn_planner_place(f->heap, n, life, &total);
+    if (status == TN_OK)
+        status = block_renew(f, &f->arena[segment], total);
+    for (uint32_t i = 0; i < n && status == TN_OK; i++)
+        f->slot[which[i]] = (char *)f->arena[segment].data + life[i].offset;
+    return status;
+}
+
+static bool has_conditional(const tn_plan *p) {
+    for (uint32_t i = 0; i < p->code.len; i++)
+        if (p->code.data[i].op == TN_DO_BRANCH)
+            return true;
+    return false;
+}
+
+tn_status tn_frame_bind(tn_frame *f, uint32_t segment) {
+    const tn_plan *p = f->plan;
+    /* on a later trip of a loop the sizes of its segments are found anew */
+    for (uint32_t i = 0; segment && i < p->symbol_segment.len; i++)
+        if (p->symbol_segment.data[i] == segment)
+            f->env.bound[i] = 0;
+    for (uint32_t i = 0; i < p->bind_read.len; i++)
+        if (p->bind_read.data[i].segment == segment)
+            TN_TRY(read_dims(f, &p->bind_read.data[i]));
+    evaluate_sizes(f, segment);
+    for (uint32_t i = 0; i < p->slot.len; i++)
+        if (p->slot.data[i].kind == TN_SLOT_ARENA && p->slot.data[i].segment == segment && p->slot.data[i].fetched)
+            TN_TRY(fetched_slot(f, i));
+    tn_lifetime *life = tn_alloc_array(f->heap, p->slot.len + 1, sizeof *life);
+    uint32_t *which = tn_alloc_array(f->heap, p->slot.len + 1, sizeof *which);
+    tn_status status = life && which ? place_slots(f, segment, false, life, which) : TN_ERR_MEMORY;
+    if (life && which && (status == TN_ERR_LIMIT || status == TN_ERR_MEMORY) && has_conditional(p)) {
+        /* perhaps it is a branch that is too large, and not taken: its slots wait for their first use */
+        if (!f->late && !(f->late = tn_alloc_array(f->heap, p->slot.len + 1, sizeof *f->late)))
+            status = TN_ERR_MEMORY;
+        else
+            status = place_slots(f, segment, true, life, which);
+    }
+    tn_free(f->heap, life);
+    tn_free(f->heap, which);
+    return status;
+}
+
+/* --- instructions that need sizes ---------------------------------------------------------------------------------------------- */
+
+static bool lacks(const tn_frame *f, const tn_size *sizes, uint32_t count, tn_size *which) {
+    for (uint32_t i = 0; i < count; i++)
+        if (f->missing[sizes[i]]) {
+            *which = sizes[i];
+            return true;
+        }
+    return false;
+}
+
+static bool access_lacks(const tn_frame *f, const tn_access *a, uint32_t axes, tn_size *which) {
+    if (lacks(f, &a->offset, 1, which) || lacks(f, a->stride, axes, which))
+        return true;
+    for (uint32_t i = 0; i < a->guards; i++)
+        if (lacks(f, &a->guard[i].offset, 1, which) || lacks(f, &a->guard[i].extent, 1, which) ||
+            lacks(f, a->guard[i].coef, axes, which))
+            return true;
+    return false;
+}
+
+static tn_status admit_slot(tn_frame *f, uint32_t index) {
+    const tn_slot *s = &f->plan->slot.data[index];
+    if (s->kind != TN_SLOT_ARENA || f->slot[index] || s->fetched || f->size[s->bytes] <= 0)
+        return TN_OK;
+    TN_TRY(block_renew(f, &f->late[index], (uint64_t)f->size[s->bytes])); /* it may hold that of an earlier trip */
+    f->slot[index] = f->late[index].data;
+    return TN_OK;
+}
+
+/* The node of a kernel that a size without a value is due to: the first one with a result that has none. */
+static tn_node node_to_blame(const tn_frame *f, const tn_kernel *k) {
+    const tn_plan *p = f->plan;
+    const tn_graph *g = p->graph;
+    for (uint32_t i = 0; i < k->node_count; i++) {
+        tn_node node = {p->kernel_node.data[k->nodes + i]};
+        tn_value v = tn_node_output(g, node, 0);
+        int64_t dims[TN_MAX_RANK], count;
+        size_t bytes;
+        for (int axis = 0; axis < tn_value_rank(g, v); axis++)
+            if (!tn_dim_eval(&g->dims, &f->env, tn_value_dim(g, v, axis), &dims[axis]) || dims[axis] < 0)
+                return node;
+        if (tn_dims_count(tn_value_rank(g, v), dims, &count) != TN_OK ||
+            tn_dtype_bytes(tn_value_dtype(g, v), count, &bytes) != TN_OK)
+            return node;
+    }
+    return (tn_node){p->kernel_node.data[k->nodes]};
+}
+
+static tn_status admit_call(tn_frame *f, const tn_kernel *k, bool *skip) {
+    uint32_t axes = (uint32_t)k->outer + k->inner;
+    tn_size which = 0;
+    bool lacking = lacks(f, k->extent, axes, &which);
+    for (int i = 0; i < k->operands && !lacking; i++)
+        lacking = access_lacks(f, &k->operand[i], axes, &which);
+    for (int i = 0; i < k->outputs && !lacking; i++)
+        lacking = access_lacks(f, &k->output[i], k->outer, &which);
+    for (int i = 0; i < k->outer && lacking && !lacks(f, k->extent, k->outer, &(tn_size){0}); i++)
+        if (f->size[k->extent[i]] == 0) {
+            *skip = true; /* strides of an array without elements may be out of range */
+            return TN_OK;
+        }
+    if (lacking) {
+        tn_node node = node_to_blame(f, k);
+        tn_status status = tn_frame_fail_size(f, node, which);
+        tn_frame_say_enclosing(f, node);
+        return status;
+    }
+    for (int i = 0; i < k->operands; i++)
+        if (i != 1 || !k->packed_only)
+            TN_TRY(admit_slot(f, k->operand[i].slot));
+    for (int i = 0; i < k->outputs; i++)
+        TN_TRY(admit_slot(f, k->output[i].slot));
+    return TN_OK;
+}
+
+/* Sizes of a place that a host instruction reads. What is an object has its sizes with it. */
+static tn_status admit_view(tn_frame *f, tn_node node, uint32_t index) {
+    if (index == UINT32_MAX)
+        return TN_OK;
+    const tn_view *v = &f->plan->view.data[index];
+    tn_size which;
+    TN_TRY(admit_slot(f, v->slot));
+    if (v->object || (f->object[v->slot] && f->plan->slot.data[v->slot].value.id == v->value.id) ||
+        !lacks(f, v->dim, v->rank, &which))
+        return TN_OK;
+    tn_status status = tn_frame_fail_size(f, node, which);
+    tn_frame_say_enclosing(f, node);
+    return status;
+}
+
+static tn_status admit_host(tn_frame *f, const tn_host_call *h) {
+    const tn_plan *p = f->plan;
+    for (uint32_t i = 0; i < h->input_count; i++)
+        TN_TRY(admit_view(f, h->node, p->view_list.data[h->inputs + i]));
+    for (uint32_t i = 0; i < h->outer_count; i++)
+        TN_TRY(admit_view(f, h->node, p->view_list.data[h->outer + 2 * i + 1]));
+    for (uint32_t i = 0; i < h->output_count; i++)
+        TN_TRY(admit_slot(f, p->slot_list.data[h->outputs + i]));
+    return TN_OK;
+}
+
+tn_status tn_frame_admit(tn_frame *f, const tn_instruction *in, bool *skip) {
+    *skip = false;
+    return in->op == TN_DO_CALL ? admit_call(f, &f->plan->kernel.data[in->a], skip)
+                                : admit_host(f, &f->plan->host.data[in->a]);
+}
