@@ -61,15 +61,17 @@ static tn_status lower_if(tn_lowerer *l, tn_node node) {
     for (uint32_t i = 0; i < n; i++)
         if ((out[i] = own_view(l, tn_node_output(g, node, i))) == TN_NO_VIEW)
             return TN_ERR_MEMORY;
-    uint32_t branch = l->plan->code.len;
+    uint32_t branch = l->plan->code.len, segment = l->segment; /* what a branch binds is not bound after it */
     TN_TRY(tn_lowering_emit(l, TN_DO_BRANCH, cond, 0));
     TN_TRY(tn_lower_region(l, tn_node_region(g, node, 0)));
     TN_TRY(copy_results(l, node, tn_node_region(g, node, 0), n, out));
+    l->segment = segment;
     uint32_t leave = l->plan->code.len;
     TN_TRY(tn_lowering_emit(l, TN_DO_BRANCH, UINT32_MAX, 0));
     l->plan->code.data[branch].b = l->plan->code.len;
     TN_TRY(tn_lower_region(l, tn_node_region(g, node, 1)));
     TN_TRY(copy_results(l, node, tn_node_region(g, node, 1), n, out));
+    l->segment = segment;
     l->plan->code.data[leave].b = l->plan->code.len;
     return TN_OK;
 }
@@ -107,17 +109,19 @@ static tn_status lower_while(tn_lowerer *l, tn_node node) {
             return TN_ERR_MEMORY;
     }
     TN_TRY(flush(l));
-    uint32_t top = l->plan->code.len;
+    uint32_t top = l->plan->code.len, segment = l->segment;
     TN_TRY(tn_lower_region(l, cond));
     uint32_t go_on = tn_lowering_value(l, tn_region_result(g, cond, 0)), branch = l->plan->code.len;
     if (go_on == TN_NO_VIEW)
         return tn_error_status();
     TN_TRY(tn_lowering_emit(l, TN_DO_BRANCH, go_on, 0));
+    l->segment = segment;
     TN_TRY(tn_lower_region(l, body));
     TN_TRY(copy_results(l, node, body, n, next));
     for (uint32_t i = 0; i < n; i++)
         TN_TRY(tn_lowering_copy(l, node, tn_value_dtype(g, tn_node_output(g, node, i)), next[i], carried[i]));
     TN_TRY(tn_lowering_emit(l, TN_DO_LOOP, 0, top));
+    l->segment = segment;
     l->plan->code.data[branch].b = l->plan->code.len;
     return TN_OK;
 }

@@ -1,5 +1,6 @@
 /* Lowering a graph: nodes in order become views, kernels or HOST instructions. */
 #include "lower/lowering.h"
+#include "passes/pass.h"
 
 static void note_unknown(void *ctx, uint32_t symbol) {
     struct {
@@ -59,6 +60,8 @@ static tn_status add_outer(tn_lowerer *l, tn_node owner, tn_host_call *h, int de
         return tn_fail(TN_ERR_LIMIT, "regions are nested deeper than %d", TN_MAX_NESTING);
     for (uint32_t r = 0; r < tn_node_region_count(g, owner); r++)
         for (tn_node n = tn_region_first(g, tn_node_region(g, owner, r)); n.id; n = tn_node_next(g, n)) {
+            if (!l->needed[n.id] && !tn_node_has_trait(g, n, TN_TERMINATOR))
+                continue;
             for (uint32_t i = 0; i < tn_node_input_count(g, n); i++) {
                 tn_value v = tn_node_input(g, n, i);
                 if (!v.id)
@@ -213,6 +216,18 @@ static tn_status check_sizes(tn_lowerer *l, tn_node node) {
     return p->check.len > first ? tn_lowering_emit(l, TN_DO_CHECK, first, p->check.len - first) : TN_OK;
 }
 
+tn_status tn_lowering_require_size(tn_lowerer *l, tn_node node, tn_dim dim) {
+    tn_plan *p = l->plan;
+    int64_t low, high;
+    tn_dim_bounds(l->graph, dim, &low, &high);
+    if (low >= 0 && !may_lack_value(l->graph, dim))
+        return TN_OK;
+    tn_size_check c = {.node = node, .kind = TN_CHECK_SIZE};
+    if (!tn_lowering_size(l, dim, &c.size) || !tn_vec_push(p->heap, &p->check, c))
+        return TN_ERR_MEMORY;
+    return tn_lowering_emit(l, TN_DO_CHECK, p->check.len - 1, 1);
+}
+
 tn_status tn_lowering_require(tn_lowerer *l, tn_node node, tn_check_kind kind, uint8_t input, int axis, tn_dim want) {
     tn_graph *g = l->graph;
     tn_plan *p = l->plan;
@@ -252,6 +267,8 @@ static tn_status lower_node(tn_lowerer *l, tn_node node) {
 tn_status tn_lower_region(tn_lowerer *l, tn_region region) {
     tn_graph *g = l->graph;
     for (tn_node n = tn_region_first(g, region); n.id; n = tn_node_next(g, n)) {
+        if (!l->needed[n.id])
+            continue;
         tn_status status = lower_node(l, n);
         if (status == TN_OK)
             continue;
@@ -395,7 +412,9 @@ tn_plan *tn_lower(tn_heap *heap, tn_graph *graph, const tn_lower_options *option
     l.view_of = tn_alloc_array(heap, l.values, sizeof *l.view_of);
     l.draft_of = tn_alloc_array(heap, l.values, sizeof *l.draft_of);
     l.symbol_segment = tn_alloc_array(heap, l.symbols + 1u, sizeof *l.symbol_segment);
-    tn_status status = l.view_of && l.draft_of && l.symbol_segment ? lower_all(&l) : TN_ERR_MEMORY;
+    l.needed = tn_graph_needed_nodes(graph);
+    tn_status status = l.view_of && l.draft_of && l.symbol_segment && l.needed ? lower_all(&l) : TN_ERR_MEMORY;
+    tn_free(graph->heap, l.needed);
     tn_free(heap, l.view_of);
     tn_free(heap, l.draft_of);
     tn_free(heap, l.symbol_segment);

@@ -34,10 +34,11 @@ typedef struct tn_lowerer {
     tn_arena scratch;
     tn_map size_of;      /* dim id -> tn_size */
     tn_map checked;      /* dim id -> region whose code has checked that it has a value of 0 or more */
+    uint8_t *needed;     /* by node id */
     uint32_t *view_of;   /* by value id: place, TN_NO_VIEW */
     tn_draft **draft_of; /* by value id: draft that makes it, or NULL */
     uint32_t values;
-    uint32_t segment;         /* current */
+    uint32_t segment;         /* the last one that every run of the current region has bound */
     uint32_t *symbol_segment; /* by symbol index */
     uint32_t symbols;
 } tn_lowerer;
@@ -82,6 +83,9 @@ tn_status tn_lowering_close(tn_lowerer *l, tn_draft *draft);
 
 /* Emits a check of axis `axis` of input `input` against `want`, unless it is known to hold. */
 tn_status tn_lowering_require(tn_lowerer *l, tn_node node, tn_check_kind kind, uint8_t input, int axis, tn_dim want);
+
+/* Emits a check that a size among a node's attributes is 0 or more, unless that is known. */
+tn_status tn_lowering_require_size(tn_lowerer *l, tn_node node, tn_dim dim);
 
 /* --- rows by how they lower; each answers TN_OK, or TN_ERR_UNSUPPORTED without a message to say: HOST ----------------------- */
 tn_status tn_lower_scalar(tn_lowerer *l, tn_node node);

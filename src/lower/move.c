@@ -163,6 +163,10 @@ static tn_status lower_pad(tn_lowerer *l, tn_node node, const tn_view *p, const 
     const tn_dim *lo, *hi;
     tn_attr_dims(g, node, "lo", &lo);
     tn_attr_dims(g, node, "hi", &hi);
+    for (int i = 0; i < p->rank; i++) {
+        TN_TRY(tn_lowering_require_size(l, node, lo[i]));
+        TN_TRY(tn_lowering_require_size(l, node, hi[i]));
+    }
     tn_access *a;
     tn_draft *d = copy_draft(l, y, node, &a);
     tn_guard *guard = tn_arena_alloc(&l->plan->arena, (p->rank + 1u) * sizeof *guard);

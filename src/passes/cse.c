@@ -14,7 +14,8 @@ typedef struct merger {
     tn_purity purity;
     tn_symbol_map symbols;
     tn_idset seen;
-    bool failed; /* out of memory within a comparison */
+    uint8_t *needed; /* by node id, see tn_graph_needed_nodes */
+    bool failed;     /* out of memory within a comparison */
 } merger;
 
 /* --- tensors ------------------------------------------------------------------------------------------------------------------------ */
@@ -242,6 +243,10 @@ static bool stands_for(const void *ctx, uint32_t id) {
     if (!tn_node_is_alive(g, other) || other.id == l->node.id ||
         !tn_value_visible(g, tn_node_output(g, other, 0), l->node))
         return false;
+    /* a node that nobody needs is not run: a body that may not run either must not make it needed, for it may fail */
+    if (!l->m->needed[id] && !tn_node_has_trait(g, other, TN_CONSTANT) &&
+        tn_node_parent(g, other).id != tn_node_parent(g, l->node).id)
+        return false;
     comparison c = {.m = l->m};
     bool same = same_node(&c, other, l->node, false, 0);
     tn_map_free(g->heap, &c.map);
@@ -269,6 +274,7 @@ static tn_status merge(merger *m, tn_node keep, tn_node gone) {
         if (!agree)
             return TN_OK;
     }
+    m->needed[keep.id] |= m->needed[gone.id];
     for (uint32_t i = 0; i < tn_node_output_count(g, gone); i++) {
         TN_TRY(tn_value_inherit(g, tn_node_output(g, keep, i), tn_node_output(g, gone, i)));
         TN_TRY(tn_value_replace_uses(g, tn_node_output(g, gone, i), tn_node_output(g, keep, i)));
@@ -314,7 +320,8 @@ static tn_status run(tn_graph *g, tn_pass_context *context) {
     merger m = {.g = g, .context = context};
     tn_symbol_map_init(&m.symbols, g->heap);
     TN_TRY(tn_purity_init(&m.purity, g));
-    tn_status status = TN_OK;
+    m.needed = tn_graph_needed_nodes(g);
+    tn_status status = m.needed ? TN_OK : tn_error_status();
     bool again = true;
     for (int round = 0; round < MAX_ROUNDS && again && status == TN_OK; round++) {
         status = round_once(&m);
@@ -326,6 +333,7 @@ static tn_status run(tn_graph *g, tn_pass_context *context) {
     }
     tn_symbol_map_free(&m.symbols);
     tn_purity_free(&m.purity);
+    tn_free(g->heap, m.needed);
     return status;
 }
 

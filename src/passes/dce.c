@@ -14,6 +14,7 @@ typedef struct marker {
     uint32_t symbols;
     tn_u32_vec todo;
     bool failed; /* out of memory */
+    bool whole;  /* control flow is needed with all its results or not at all */
     uint64_t sites;
 } marker;
 
@@ -76,7 +77,8 @@ static void need_results(marker *m, tn_region r) {
 /* Whether results and loop values of the node can be taken away one by one. */
 static tn_control_kind divisible(const marker *m, tn_node n) {
     tn_control_kind kind = tn_node_control_kind(m->g, n);
-    return kind != TN_CONTROL_NONE && tn_purity_is_ordered(&m->purity, m->g, n) ? TN_CONTROL_OTHER : kind;
+    bool apart = !m->whole && !tn_purity_is_ordered(&m->purity, m->g, n);
+    return kind != TN_CONTROL_NONE && !apart ? TN_CONTROL_OTHER : kind;
 }
 
 static void visit_node(marker *m, tn_node n) {
@@ -348,13 +350,38 @@ static tn_status sweep_all(marker *m) {
     return TN_OK;
 }
 
+static tn_status start(marker *m) {
+    tn_graph *g = m->g;
+    TN_TRY(tn_purity_init(&m->purity, g));
+    m->node = tn_alloc(g->heap, g->node.len);
+    m->value = tn_alloc(g->heap, g->value.len);
+    m->definer = tn_alloc_array(g->heap, m->symbols, sizeof *m->definer);
+    return m->node && m->value && m->definer ? mark(m) : tn_error_status();
+}
+
+static void finish(marker *m) {
+    tn_heap *heap = m->g->heap;
+    tn_vec_free(heap, &m->todo);
+    tn_free(heap, m->node);
+    tn_free(heap, m->value);
+    tn_free(heap, m->definer);
+    tn_purity_free(&m->purity);
+}
+
+uint8_t *tn_graph_needed_nodes(tn_graph *g) {
+    marker m = {.g = g, .symbols = g->dims.symbol.len, .whole = true};
+    uint8_t *needed = NULL;
+    if (start(&m) == TN_OK) {
+        needed = m.node;
+        m.node = NULL;
+    }
+    finish(&m);
+    return needed;
+}
+
 static tn_status run(tn_graph *g, tn_pass_context *context) {
     marker m = {.g = g, .symbols = g->dims.symbol.len};
-    TN_TRY(tn_purity_init(&m.purity, g));
-    m.node = tn_alloc(g->heap, g->node.len);
-    m.value = tn_alloc(g->heap, g->value.len);
-    m.definer = tn_alloc_array(g->heap, m.symbols, sizeof *m.definer);
-    tn_status status = m.node && m.value && m.definer ? mark(&m) : tn_error_status();
+    tn_status status = start(&m);
     if (status == TN_OK)
         status = sweep_all(&m);
     for (uint32_t s = 0; status == TN_OK && s < m.symbols && s < g->symbol_value.len; s++) {
@@ -363,11 +390,7 @@ static tn_status run(tn_graph *g, tn_pass_context *context) {
             g->symbol_value.data[s] = found.id;
     }
     context->sites += m.sites;
-    tn_vec_free(g->heap, &m.todo);
-    tn_free(g->heap, m.node);
-    tn_free(g->heap, m.value);
-    tn_free(g->heap, m.definer);
-    tn_purity_free(&m.purity);
+    finish(&m);
     return status;
 }
 

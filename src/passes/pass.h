@@ -115,6 +115,10 @@ tn_status tn_pass_evaluate(void *ctx, const tn_graph *graph, tn_node node, tn_ob
 
 uint32_t tn_graph_count_nodes(const tn_graph *graph); /* alive, without constants and returns */
 
+/* By node id: 1 where outputs, effects and the sizes of needed values come from; a node with regions is needed as a whole. What
+   nobody needs is not run. Free it on the graph's heap; NULL: out of memory. */
+uint8_t *tn_graph_needed_nodes(tn_graph *graph);
+
 typedef enum tn_control_kind {
     TN_CONTROL_NONE,
     TN_CONTROL_IF,
