@@ -27,6 +27,11 @@ double tn_clock(void) {
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+uint64_t tn_memory_bytes(void) {
+    long pages = sysconf(_SC_PHYS_PAGES);
+    return pages > 0 ? (uint64_t)pages * tn_page_size() : 0;
+}
+
 size_t tn_page_size(void) {
     long size = sysconf(_SC_PAGESIZE);
     return size > 0 ? (size_t)size : 4096;

@@ -338,8 +338,20 @@ tn_status tn_folder_make(const char *path) {
         memcpy(part, path, end);
         part[end] = '\0';
         int code = mkdir(part, 0777) == 0 ? 0 : errno;
-        if (code && tn_path_kind_of(part) != TN_PATH_FOLDER)
-            return tn_fail(TN_ERR_IO, "cannot make the folder '%s': %s", part, tn_errno_text(code));
+        if (!code || tn_path_kind_of(part) == TN_PATH_FOLDER)
+            continue;
+        tn_path_kind kind = tn_path_kind_of(part);
+        if (kind == TN_PATH_NONE) {
+            tn_fail(TN_ERR_IO, "cannot make the folder '%s': %s", part, tn_errno_text(code));
+            tn_fail_hint("a folder can be made where you may write");
+            return TN_ERR_IO;
+        }
+        tn_fail(TN_ERR_IO, "'%s' is %s, and a folder is needed there", part,
+                kind == TN_PATH_FILE ? "a file" : "a device or another special file");
+        if (end < length)
+            tn_fail_where("to make the folder '%s'", path);
+        tn_fail_hint("give the path of a folder, or of one that can be made");
+        return TN_ERR_IO;
     }
     return TN_OK;
 }

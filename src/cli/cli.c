@@ -164,10 +164,29 @@ tn_status tn_cli_plugins_load(tn_cli_options *options) {
     return TN_OK;
 }
 
+/* After a failure: which option moves the limit that was met. */
+static void say_limit(const tn_cli_options *options) {
+    tn_error_record error;
+    tn_error_save(&error);
+    if (error.status != TN_ERR_LIMIT)
+        return;
+    const char *option = strstr(error.what, "nodes")                         ? "max-ops"
+                         : options->max_bytes && strstr(error.what, "bytes") ? "max-bytes"
+                                                                             : NULL;
+    if (!option)
+        return;
+    error.hint[0] = '\0';
+    tn_error_restore(&error);
+    tn_fail_hint("raise --%s if the file is to be trusted", option);
+}
+
 tn_model *tn_cli_load(const tn_cli_options *options, const char *path) {
-    return tn_model_load(path,
-                         TN_OPTIONS(tn_model_options, .max_bytes = options->max_bytes, .max_ops = options->max_ops,
-                                    .ops = options->op_set, .log = on_log, .log_user = (void *)(uintptr_t)options));
+    tn_model *model =
+        tn_model_load(path, TN_OPTIONS(tn_model_options, .max_bytes = options->max_bytes, .max_ops = options->max_ops,
+                                       .ops = options->op_set, .log = on_log, .log_user = (void *)(uintptr_t)options));
+    if (!model)
+        say_limit(options);
+    return model;
 }
 
 tn_session *tn_cli_session(const tn_cli_options *options, tn_model *model, int threads) {
@@ -175,9 +194,12 @@ tn_session *tn_cli_session(const tn_cli_options *options, tn_model *model, int t
                          : strcmp(options->backend, "ref") == 0 ? TN_BACKEND_REFERENCE
                                                                 : TN_BACKEND_CPU;
     tn_level level = options->level ? (tn_level)(TN_LEVEL_0 + (options->level[0] - '0')) : TN_LEVEL_DEFAULT;
-    return tn_session_create(model,
-                             TN_OPTIONS(tn_session_options, .backend = backend, .level = level,
-                                        .threads = options->threads ? (int)options->threads : threads,
-                                        .isa = options->isa, .disable = options->disable, .passes = options->passes,
-                                        .dump = options->dump, .dims = options->dims.data));
+    tn_session *session =
+        tn_session_create(model, TN_OPTIONS(tn_session_options, .backend = backend, .level = level,
+                                            .threads = options->threads ? (int)options->threads : threads,
+                                            .isa = options->isa, .disable = options->disable, .passes = options->passes,
+                                            .dump = options->dump, .dims = options->dims.data));
+    if (!session)
+        say_limit(options);
+    return session;
 }

@@ -113,6 +113,8 @@ static void put_findings(const inspection *f, tn_text *out) {
             break;
         }
         bool error = strcmp(x->severity, "error") == 0;
+        if (error && tn_cli_tty(1) && tn_cli_tty(2))
+            continue; /* it ends the command, and is seen there */
         tn_text_printf(out, "%s%s%s: ", color ? error ? "\033[1;31m" : "\033[1;33m" : "", x->severity,
                        color ? "\033[0m" : "");
         tn_text_bytes(out, x->text, x->length);

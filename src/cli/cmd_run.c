@@ -153,6 +153,9 @@ static void print_text(const running *r, tn_text *out) {
 
 static tn_status run_all(running *r) {
     double start = tn_clock();
+    const char *folder = r->options->output_dir;
+    if (folder && tn_path_kind_of(folder) != TN_PATH_NONE) /* said before the model is run */
+        TN_TRY(tn_folder_make(folder));
     r->model = tn_cli_load(r->options, r->options->args.data[0]);
     if (!r->model)
         return tn_error_status();

@@ -339,12 +339,34 @@ static tn_status put_given(const tn_cli_options *options, const tn_model *model,
 
 /* ---- made-up values ---- */
 
+/* Refuses values that are larger than what is allowed, or than any memory here; *made: bytes so far. */
+static tn_status admit(const tn_cli_options *options, tn_dtype d, int rank, const int64_t *dims, uint64_t *made) {
+    int64_t count;
+    size_t bytes;
+    uint64_t memory = tn_memory_bytes();
+    TN_TRY(tn_dims_count(rank, dims, &count));
+    TN_TRY(tn_dtype_bytes(d, count, &bytes));
+    *made = bytes > UINT64_MAX - *made ? UINT64_MAX : *made + bytes;
+    if (options->max_bytes && *made > options->max_bytes) {
+        tn_fail(TN_ERR_LIMIT, "inputs of %" PRIu64 " bytes would be made, the limit is %" PRIu64, *made,
+                options->max_bytes);
+        tn_fail_hint("raise --max-bytes, or bind smaller dimensions with --dim");
+        return TN_ERR_LIMIT;
+    }
+    if (memory && *made > memory) {
+        tn_fail(TN_ERR_LIMIT, "inputs of %" PRIu64 " bytes would be made, this machine has %" PRIu64, *made, memory);
+        tn_fail_hint("bind smaller dimensions with --dim, or give a file");
+        return TN_ERR_LIMIT;
+    }
+    return TN_OK;
+}
+
 static tn_object *make(const tn_cli_options *options, const tn_model *model, tn_object *const *objects, tn_type type,
-                       tn_fill how, uint32_t stream) {
+                       tn_fill how, uint32_t stream, uint64_t *made) {
     const tn_graph *g = tn_model_graph(model);
     tn_kind kind = type.id ? tn_type_kind(g, type) : TN_KIND_TENSOR;
     if (kind == TN_KIND_SEQUENCE || kind == TN_KIND_OPTIONAL) {
-        tn_object *item = make(options, model, objects, tn_type_element(g, type), how, stream);
+        tn_object *item = make(options, model, objects, tn_type_element(g, type), how, stream, made);
         tn_object *outer = !item                      ? NULL
                            : kind == TN_KIND_SEQUENCE ? tn_sequence_create(NULL, 1, &item)
                                                       : tn_optional_create(NULL, item);
@@ -364,7 +386,8 @@ static tn_object *make(const tn_cli_options *options, const tn_model *model, tn_
         tn_fail(TN_ERR_INPUT, "its shape has no value with these dimensions");
         return NULL;
     }
-    tn_tensor *t = tn_tensor_create(d, rank < 0 ? 0 : rank, dims);
+    rank = rank < 0 ? 0 : rank;
+    tn_tensor *t = admit(options, d, rank, dims, made) == TN_OK ? tn_tensor_create(d, rank, dims) : NULL;
     if (t && tn_cli_fill(t, how, options->seed, stream) != TN_OK) {
         tn_tensor_destroy(t);
         return NULL;
@@ -374,6 +397,7 @@ static tn_object *make(const tn_cli_options *options, const tn_model *model, tn_
 
 tn_status tn_cli_read_inputs(const tn_cli_options *options, const tn_model *model, tn_object **objects) {
     uint32_t n = tn_model_input_count(model), missing = UINT32_MAX;
+    uint64_t made = 0;
     TN_TRY(put_given(options, model, objects));
     for (uint32_t i = 0; i < n; i++) {
         if (objects[i] || tn_model_input_has_default(model, i))
@@ -386,9 +410,11 @@ tn_status tn_cli_read_inputs(const tn_cli_options *options, const tn_model *mode
                       : strcmp(options->fill, "zeros") == 0 ? TN_FILL_ZEROS
                       : strcmp(options->fill, "ones") == 0  ? TN_FILL_ONES
                                                             : TN_FILL_ARANGE;
-        objects[i] = make(options, model, objects, tn_model_input_type(model, i), how, i);
+        objects[i] = make(options, model, objects, tn_model_input_type(model, i), how, i, &made);
         if (!objects[i]) {
-            tn_fail_where("input '%s'", tn_model_input_name(model, i));
+            char text[200];
+            tn_fail_where("input '%s' %s", tn_model_input_name(model, i),
+                          tn_model_describe_input(model, i, text, sizeof text));
             return tn_error_status();
         }
     }

@@ -30,7 +30,43 @@ static tn_status misfit(const tn_json *json, tn_dtype d) {
         return tn_fail(TN_ERR_INPUT, "%s stands where %s is expected", names[json->kind], tn_dtype_name(d));
     memcpy(text, json->text, n);
     text[n] = '\0';
-    return tn_fail(TN_ERR_INPUT, "%s is no value of %s", text, tn_dtype_name(d));
+    tn_fail(TN_ERR_INPUT, "%s is no value of %s", text, tn_dtype_name(d));
+    if (tn_dtype_is_float(d) || tn_dtype_is_complex(d))
+        tn_fail_hint("it is out of range: %s has no finite number as large; infinity is written inf", tn_dtype_name(d));
+    else if (d == TN_BOOL)
+        tn_fail_hint("a bool is true, false, 0 or 1");
+    else
+        tn_fail_hint("%s holds the integers from %" PRId64 " to %" PRIu64, tn_dtype_name(d), tn_dtype_min_i64(d),
+                     tn_dtype_max_u64(d));
+    return TN_ERR_INPUT;
+}
+
+/* Whether a number stands there in digits, not as a word. */
+static bool is_digits(const tn_json *json) {
+    size_t sign = json->length && (*json->text == '-' || *json->text == '+');
+    return json->length > sign && (json->text[sign] == '.' || (json->text[sign] >= '0' && json->text[sign] <= '9'));
+}
+
+/* The largest number of a format of at most 8 bits. */
+static double largest(tn_dtype d) {
+    double most = 0;
+    for (int bits = 0; bits < 1 << tn_dtype_bits(d); bits++) {
+        uint8_t byte = (uint8_t)bits;
+        double value = tn_load_f64(d, &byte, 0);
+        most = isfinite(value) && value > most ? value : most;
+    }
+    return most;
+}
+
+/* Numbers in digits are finite and stay so. Formats that saturate hold nothing above their largest number. */
+static bool is_lost(const tn_tensor *t, int64_t i, const tn_json *json, double value) {
+    tn_dtype d = (tn_dtype)t->dtype;
+    if (!is_digits(json))
+        return false;
+    if (tn_dtype_is_complex(d))
+        return d == TN_C64 ? isinf((float)value) : isinf(value);
+    double kept = tn_tensor_get_f64(t, i);
+    return !isfinite(kept) || (tn_dtype_bits(d) <= 8 && fabs(value) > fabs(kept) && fabs(value) > largest(d));
 }
 
 static tn_status set_number(tn_tensor *t, int64_t i, const tn_json *json) {
@@ -47,12 +83,12 @@ static tn_status set_number(tn_tensor *t, int64_t i, const tn_json *json) {
         float narrow; /* rounded once */
         tn_parse_f32(json->text, json->length, &narrow, &used);
         memcpy((char *)t->data + 4 * i, &narrow, 4);
-        return TN_OK;
+        return is_lost(t, i, json, (double)narrow) ? misfit(json, d) : TN_OK;
     }
     tn_parse_f64(json->text, json->length, &value, &used);
     if (tn_dtype_is_float(d) || tn_dtype_is_complex(d)) {
         tn_store_f64(d, t->data, i, value);
-        return TN_OK;
+        return is_lost(t, i, json, value) ? misfit(json, d) : TN_OK;
     }
     int64_t low = d == TN_BOOL ? 0 : tn_dtype_min_i64(d), integer;
     uint64_t high = d == TN_BOOL ? 1 : tn_dtype_max_u64(d), natural;

@@ -225,7 +225,7 @@ tn_status tn_onnx_check(tn_expander *ex) {
     if (status == TN_OK && size > ex->budget) {
         status = tn_fail(TN_ERR_LIMIT, "the model has more than %" PRIu64 " nodes once its functions are inlined",
                          ex->budget);
-        tn_fail_hint("raise max_nodes if the file is to be trusted");
+        tn_fail_hint("raise the limit on nodes if the file is to be trusted");
     }
     end(&c);
     return status;

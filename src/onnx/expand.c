@@ -243,6 +243,16 @@ static tn_status run_host(tn_expand *x) {
     return tn_graph_check(x->graph);
 }
 
+/* "tn_add: ..." of a builder becomes "Add: ...": who reads it has a file, and has called no function. */
+static void name_operator(tn_error_record *error, const char *op) {
+    char what[sizeof error->what];
+    size_t name = strspn(error->what, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    if (strncmp(error->what, "tn_", 3) != 0)
+        return;
+    snprintf(what, sizeof what, "%.100s%.900s", op, error->what + name);
+    memcpy(error->what, what, sizeof what);
+}
+
 /* Runs the row's expansion; x->late says that it was put off. */
 static tn_status run_row(tn_expand *x) {
     tn_graph *g = x->graph;
@@ -262,6 +272,7 @@ static tn_status run_row(tn_expand *x) {
         status = tn_graph_check(g);
     if (status == TN_ERR_USAGE && g->stuck) { /* a builder's refusal of what the model says: operands that do not fit */
         g->error.status = status = TN_ERR_MODEL;
+        name_operator(&g->error, x->row->name);
         (void)tn_error_restore(&g->error);
     }
     return status;

@@ -192,7 +192,7 @@ static tn_status admit(tn_onnx_source *s, uint64_t bytes) {
     if (s->max_bytes && s->admitted > s->max_bytes) {
         tn_fail(TN_ERR_LIMIT, "the model's tensors take %" PRIu64 " bytes or more, the limit is %" PRIu64, s->admitted,
                 s->max_bytes);
-        tn_fail_hint("raise max_bytes if the file is to be trusted");
+        tn_fail_hint("raise the limit on bytes if the file is to be trusted");
         return TN_ERR_LIMIT;
     }
     return TN_OK;

@@ -38,7 +38,7 @@ static bool same_dtype(tn_graph *g, const char *function, tn_value a, tn_value b
         return true;
     tn_fail(TN_ERR_USAGE, "%s: operands of different dtypes: %s and %s", function, tn_value_describe(g, a, x, sizeof x),
             tn_value_describe(g, b, y, sizeof y));
-    tn_fail_hint("operators do not convert: cast one of them (tn_cast)");
+    tn_fail_hint("operators do not convert: cast one of them");
     tn_graph_stick(g);
     return false;
 }

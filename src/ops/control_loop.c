@@ -18,8 +18,7 @@ static tn_status loop_fail(tn_infer *c, tn_region body, uint32_t index, tn_type 
                   loop_name(c, body, index), index, tn_type_describe(g, entry, x, sizeof x),
                   tn_type_describe(g, after, y, sizeof y));
     tn_fail_hint("a loop value keeps its type; a dimension that changes must be declared: give the type of the loop "
-                 "value with a "
-                 "fresh symbol (tn_dim_fresh) for it");
+                 "value with a fresh symbol for it");
     return TN_ERR_MODEL;
 }
 

@@ -1,6 +1,8 @@
 /* Lists of pass names as users write them: taking them apart, checking them, suggesting what was meant. */
 #include "passes/names.h"
 
+#include <stdio.h>
+
 #define LONGEST 64
 
 bool tn_name_next(const char **list, const char **name, size_t *length) {
@@ -81,11 +83,15 @@ static tn_status fail_unknown(const tn_pass_context *context, const char *option
                               size_t length) {
     int shown = length > 100 ? 100 : (int)length;
     tn_fail(TN_ERR_USAGE, "%s: there is no pass '%.*s'", option, shown, name);
-    const char *nearest = tn_name_nearest(context, rewrites, name, length);
+    const char *nearest = tn_name_nearest(context, rewrites, name, length), *known;
+    char all[400] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; (known = tn_pass_name(i)) && used + strlen(known) + 3 < sizeof all; i++)
+        used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", known);
     if (nearest)
-        tn_fail_hint("did you mean '%s'?", nearest);
+        tn_fail_hint("did you mean '%s'? The passes are %s", nearest, all);
     else
-        tn_fail_hint("passes are listed by tn_pass_name, and in docs/passes.md");
+        tn_fail_hint("the passes are %s", all);
     return TN_ERR_USAGE;
 }
 

@@ -65,6 +65,12 @@ cp "$pair" "$work/x.dat"
 expect 2 run "$pair" --input x="$work/x.dat" --fill ones
 says "$err" ".npy"
 expect 2 run "$pair" --fill ones --isa nonsense
+for option in --disable --passes; do
+    expect 2 run "$pair" --fill ones $option xyzzy
+    says "$err" "no pass 'xyzzy'" "fold" "cse" "dce"
+    expect 2 run "$pair" --fill ones $option fold,flod
+    says "$err" "did you mean 'fold'?"
+done
 mkdir "$work/none"
 expect 2 test "$work/none"
 says "$err" "no test folder"
@@ -76,9 +82,46 @@ says "$err" "objects"
 expect 4 run "$pair" --input sum=[[1,2]] --fill ones
 says "$err" "inner value"
 
-# 5: limits
+# 3: numbers that the element type does not hold; infinity is written as a word
+number() { same "$1[1]" >"$work/number.txt" && expect "$3" run "$work/number.txt" --input "x=[$2]"; }
+for case in f64:1e400 f64:-1e400 f32:1e39 f32:-3.5e38 f16:65520 bf16:-1e39 f8e4m3fn:465 f8e5m2:1e6 f4e2m1:7 c64:1e39 c128:1e400; do
+    number "${case%%:*}" "${case#*:}" 3
+    says "$err" "${case#*:} is no value of ${case%%:*}" "out of range" "written inf"
+done
+for case in u8:-1 u8:256 u8:1.5 i8:-129 i32:1.5 i32:3000000000 i32:1e10 i64:9223372036854775808 u64:18446744073709551616 u64:-1 \
+    i4:8 u4:16 u2:4 i32:1e400 i32:inf i32:nan; do
+    number "${case%%:*}" "${case#*:}" 3
+    says "$err" "${case#*:} is no value of ${case%%:*}" "holds the integers from"
+done
+number bool 2 3
+says "$err" "true, false, 0 or 1"
+for case in f64:inf f64:-Infinity f64:NaN f32:inf f16:-inf f16:65519 f32:3.4028235e38 f32:1e-400 f8e4m3fn:448 f4e2m1:-6 u8:255 \
+    i8:-128 i32:1e3 i32:2.0 u64:18446744073709551615 i4:-8; do
+    number "${case%%:*}" "${case#*:}" 0
+done
+echo '[[1e400, 1]]' >"$work/large.json"
+expect 3 run "$pair" --input x="$work/large.json" --fill ones
+says "$err" "1e400 is no value of f32" "large.json"
+
+# 5: limits, and the option that moves each
 expect 5 run "$digits" --fill ones --max-bytes 1KiB
+says "$err" "raise --max-bytes"
 expect 5 run "$digits" --fill ones --max-ops 3
+says "$err" "raise --max-ops"
+expect 5 info "$digits" --max-ops 3
+says "$err" "raise --max-ops"
+same 'f32[1099511627776]' >"$work/huge.txt"
+start=$(date +%s)
+for fill in zeros random; do
+    expect 5 run "$work/huge.txt" --fill $fill
+    expect 5 run "$work/huge.txt" --fill $fill --max-bytes 1GiB
+    says "$err" "--max-bytes" "--dim" "'x'"
+    expect 5 run "$pair" --fill $fill --dim N=1099511627776 --max-bytes 1GiB
+    expect 5 run "$pair" --fill $fill --dim N=4611686018427387904
+done
+expect 5 run "$pair" --fill ones --dim N=100 --max-bytes 1500 # either alone would fit
+expect 0 run "$pair" --fill ones --dim N=100 --max-bytes 1600
+[ $(($(date +%s) - start)) -lt 60 ] || fail "limits are met late"
 
 # 6: files
 expect 6 run "$work/nothing.onnx"
@@ -89,8 +132,16 @@ expect 6 run "$pair" --input x="$work/nothing.npy" --fill ones
 says "$err" "nothing.npy"
 expect 6 test "$work/nothing"
 expect 6 test "$pair"
-expect 6 run "$pair" --fill ones --output-dir "$pair/out"
-expect 6 run "$pair" --fill ones --output-dir /proc/none
+for option in --output-dir --dump; do
+    expect 6 run "$pair" --fill ones $option "$pair/out"
+    says "$err" "'$pair' is a file" "$pair/out" "folder"
+    expect 6 run "$pair" --fill ones $option "$pair"
+    says "$err" "'$pair' is a file, and a folder is needed there"
+    expect 6 run "$pair" --fill ones $option /dev/full
+    says "$err" "'/dev/full' is a device" "folder"
+    expect 6 run "$pair" --fill ones $option /proc/none
+    says "$err" "cannot make the folder '/proc/none'"
+done
 mkfifo "$work/fifo"
 expect 6 run "$work/fifo"
 if [ "$(id -u)" != 0 ]; then
@@ -113,6 +164,11 @@ expect 6 run "$pair" --fill ones --output-dir "$work/out"
 # a reader that goes away ends it quietly
 "$TENON" run "$pair" --fill random --dim N=500 --json 2>"$err" | head -c 1 >/dev/null
 [ ! -s "$err" ] || fail "a broken pipe makes noise: $(cat "$err")"
+
+# no message speaks of C where a command was given
+printf 'tenon 1\nsymbol N [0, 99]\nsymbol M [0, 99]\ngraph (%%1 "x": f32[N], %%2 "w": f32[M]) -> ("y") {\n  %%3 "y" = onnx.Add(%%1, %%2) {_version = 14}\n  return(%%3)\n}\n' >"$work/add.txt"
+"$TENON" run "$work/add.txt" --fill ones --dim N=2 --dim M=3 >"$out" 2>"$err" && fail "2 and 3 are added"
+! grep -qE '\b(tn_[a-z]|TN_[A-Z])' "$err" || fail "names of C: $(cat "$err")"
 
 # what a message quotes cannot disturb the terminal
 expect 3 run "$pair" --input $'\033[31m=1' --fill ones

@@ -34,6 +34,12 @@ expect 3 info "$work/cut.onnx" --json
 valid_json "$out"
 says "$out" '"loads": false'
 
+# on a terminal an error is seen once
+if command -v script >/dev/null && script -qec true /dev/null </dev/null >/dev/null 2>&1; then
+    script -qec "'$TENON' info '$work/cut.onnx'" /dev/null </dev/null >"$out" 2>&1
+    [ "$(grep -c 'error' "$out")" = 1 ] || fail "on a terminal: $(cat "$out")"
+fi
+
 # V5: repeated blocks, once each: 100 of 200 nodes, in a moment
 awk 'BEGIN {
     print "tenon 1\ngraph (%1 \"x\": f32[4]) -> (\"y\") {"
