@@ -51,7 +51,7 @@ int tn_cpu_count(void);        /* CPUs this process may use: affinity and cgroup
 int tn_cpu_quota(const char *root);
 size_t tn_page_size(void);
 uint64_t tn_memory_bytes(void); /* of this machine; 0 if unknown */
-size_t tn_rss_bytes(void); /* resident set now; 0 if unknown */
+size_t tn_rss_bytes(void);      /* resident set now; 0 if unknown */
 size_t tn_peak_rss_bytes(void);
 
 /* Instruction-set levels, lowest first. */
