@@ -208,8 +208,11 @@ static tn_status make_output(tn_interp_runner *r, tn_interp_scope *s, tn_eval *e
     for (int a = 0; a < rank; a++) {
         if (!tn_dim_eval(&g->dims, &s->env, dims[a], &sizes[a]))
             return TN_OK;
-        if (sizes[a] < 0)
-            return tn_eval_fail(e, TN_ERR_INPUT, "dimension %d of output %" PRIu32 " is %" PRId64, a, i, sizes[a]);
+        if (sizes[a] < 0) {
+            tn_eval_fail(e, TN_ERR_INPUT, "dimension %d of output %" PRIu32 " is %" PRId64, a, i, sizes[a]);
+            tn_fail_hint("inputs of these sizes are too small for this model");
+            return TN_ERR_INPUT;
+        }
     }
     if (rank < 0)
         return TN_OK;

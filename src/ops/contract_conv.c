@@ -124,11 +124,14 @@ static tn_status read_channels(tn_eval *e, conv *c) {
     const tn_tensor *x = c->x, *w = c->w;
     c->groups = tn_attr_int(e->graph, e->node, "groups");
     c->in_channels = w->dims[1];
-    if (x->dims[1] % c->groups != 0 || x->dims[1] / c->groups != w->dims[1] || w->dims[0] % c->groups != 0)
-        return tn_eval_fail(e, TN_ERR_INPUT,
-                            "%" PRId64 " channels in %" PRId64 " groups do not go with weights of %" PRId64
-                            " by %" PRId64 " channels",
-                            x->dims[1], c->groups, w->dims[0], w->dims[1]);
+    if (x->dims[1] % c->groups != 0 || x->dims[1] / c->groups != w->dims[1] || w->dims[0] % c->groups != 0) {
+        tn_eval_fail(e, TN_ERR_INPUT,
+                     "%" PRId64 " channels in %" PRId64 " groups do not go with weights of %" PRId64 " by %" PRId64
+                     " channels",
+                     x->dims[1], c->groups, w->dims[0], w->dims[1]);
+        tn_fail_hint("axis 1 of the weights must be the channels of one group, axis 0 a multiple of the groups");
+        return TN_ERR_INPUT;
+    }
     c->out_channels = w->dims[0] / c->groups;
     return TN_OK;
 }

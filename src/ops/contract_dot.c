@@ -102,10 +102,13 @@ static void read_operand(const tn_tensor *x, uint32_t batches, const int64_t *ba
 static tn_status check_pairs(tn_eval *e, const char *what, const tn_tensor *a, const tn_tensor *b, uint32_t n,
                              const int64_t *of_a, const int64_t *of_b) {
     for (uint32_t i = 0; i < n; i++)
-        if (a->dims[of_a[i]] != b->dims[of_b[i]])
-            return tn_eval_fail(e, TN_ERR_INPUT,
-                                "%s axis %" PRId64 " of a has %" PRId64 " elements, axis %" PRId64 " of b %" PRId64,
-                                what, of_a[i], a->dims[of_a[i]], of_b[i], b->dims[of_b[i]]);
+        if (a->dims[of_a[i]] != b->dims[of_b[i]]) {
+            tn_eval_fail(e, TN_ERR_INPUT,
+                         "%s axis %" PRId64 " of a has %" PRId64 " elements, axis %" PRId64 " of b %" PRId64, what,
+                         of_a[i], a->dims[of_a[i]], of_b[i], b->dims[of_b[i]]);
+            tn_fail_hint("the two must be equal");
+            return TN_ERR_INPUT;
+        }
     return TN_OK;
 }
 

@@ -68,6 +68,7 @@ static tn_tensor *view_broadcast(tn_eval *e, tn_tensor *x, const void *how) {
             tn_eval_fail(e, TN_ERR_INPUT,
                          "axis %d of x has %" PRId64 " elements, which cannot be broadcast to %" PRId64, i, x->dims[i],
                          to->dims[at]);
+            tn_fail_hint("a size that is broadcast must be 1, or that of the result");
             return NULL;
         }
     }
@@ -282,10 +283,12 @@ tn_status tn_eval_concat(tn_eval *e) {
     for (uint32_t k = 1; k < e->inputs; k++) {
         const tn_tensor *x = tn_eval_in(e, k);
         for (int i = 0; i < first->rank; i++)
-            if (i != axis && x->dims[i] != dims[i])
-                return tn_eval_fail(e, TN_ERR_INPUT,
-                                    "axis %d of input %u has %" PRId64 " elements, that of input 0 %" PRId64, i, k,
-                                    x->dims[i], dims[i]);
+            if (i != axis && x->dims[i] != dims[i]) {
+                tn_eval_fail(e, TN_ERR_INPUT, "axis %d of input %u has %" PRId64 " elements, that of input 0 %" PRId64,
+                             i, k, x->dims[i], dims[i]);
+                tn_fail_hint("all axes but axis %d, along which they are joined, must be equal", axis);
+                return TN_ERR_INPUT;
+            }
         if (!tn_add_i64(dims[axis], x->dims[axis], &dims[axis]))
             return tn_eval_fail(e, TN_ERR_LIMIT, "the size of axis %d of the output overflows", axis);
     }
