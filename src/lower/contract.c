@@ -52,6 +52,14 @@ static tn_status window_axis(tn_lowerer *l, const tn_kernel *k, tn_access *a, co
     return TN_OK;
 }
 
+static tn_status require_padding(tn_lowerer *l, tn_node node, uint32_t n, const tn_dim *lo, const tn_dim *hi) {
+    for (uint32_t i = 0; i < n; i++) {
+        TN_TRY(tn_lowering_require_size(l, node, lo[i]));
+        TN_TRY(tn_lowering_require_size(l, node, hi[i]));
+    }
+    return TN_OK;
+}
+
 tn_status tn_lower_window(tn_lowerer *l, tn_node node) {
     tn_graph *g = l->graph;
     tn_value x = tn_node_input(g, node, 0), y = tn_node_output(g, node, 0);
@@ -70,6 +78,7 @@ tn_status tn_lower_window(tn_lowerer *l, tn_node node) {
     tn_attr_ints(g, node, "dilation", &dilation);
     tn_attr_dims(g, node, "lo", &lo);
     tn_attr_dims(g, node, "hi", &hi);
+    TN_TRY(require_padding(l, node, p.rank, lo, hi));
     tn_kernel *k = &d->kernel;
     k->combine = tn_node_op(g, node)->code;
     if (tn_dtype_is_float(dtype))
@@ -135,6 +144,7 @@ static tn_status lower_conv(tn_lowerer *l, tn_node node, const tn_view *px, cons
         if (low < 1)
             return TN_ERR_UNSUPPORTED; /* perhaps a kernel without elements: the row refuses it */
     }
+    TN_TRY(require_padding(l, node, n, lo, hi));
     TN_TRY(tn_lowering_require(l, node, TN_CHECK_EQUAL, 0, 1, tn_dim_mul(g, tn_lowering_dim(l, pw->dim[1]), many)));
     TN_TRY(tn_lowering_require(l, node, TN_CHECK_EQUAL, 1, 0, tn_dim_mul(g, per, many)));
     tn_draft *d = contract_draft(l, y, node);

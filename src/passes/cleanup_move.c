@@ -1,4 +1,5 @@
-/* Movement and casts that do nothing, or can be joined. */
+/* Movement and casts that do nothing, or can be joined. Two nodes are joined only when no sizes exist that one of them refuses and
+   the joined one would not. */
 #define TN_NO_POSITIONS
 #include <tenon/build.h>
 
@@ -22,8 +23,36 @@ static tn_status same_type(tn_rewriter *r, tn_node n) {
     return tn_cleanup_forward(r, n, tn_node_input(tn_rewriter_graph(r), n, 0));
 }
 
+static tn_dim count_of(tn_graph *g, tn_value v) {
+    tn_dim count = tn_dim_const(g, 1);
+    for (int i = 0; i < tn_value_rank(g, v); i++)
+        count = tn_dim_mul(g, count, tn_value_dim(g, v, i));
+    return count;
+}
+
+/* Whether one of the two keeps the number of elements for sure: then the other's check is the joined one's. */
+static bool reshapes_join(tn_graph *g, tn_value x, tn_value middle, tn_value y) {
+    tn_dim count = count_of(g, middle);
+    return tn_dim_equal(g, count_of(g, x), count) || tn_dim_equal(g, count, count_of(g, y));
+}
+
+/* Whether, on each axis, the first keeps the size, or makes it from 1 and the second is sure to take it. */
+static bool broadcasts_join(tn_graph *g, tn_value x, tn_value middle, tn_value y) {
+    int rank_x = tn_value_rank(g, x), rank = tn_value_rank(g, middle), rank_y = tn_value_rank(g, y);
+    for (int i = 1; i <= rank; i++) { /* from the last axis on */
+        tn_dim size = tn_value_dim(g, middle, rank - i);
+        bool kept = i <= rank_x && tn_dim_equal(g, tn_value_dim(g, x, rank_x - i), size);
+        bool made = i > rank_x || is_const(g, tn_value_dim(g, x, rank_x - i), 1);
+        bool taken = is_const(g, size, 1) || tn_dim_equal(g, size, tn_value_dim(g, y, rank_y - i));
+        if (!kept && !(made && taken))
+            return false;
+    }
+    return true;
+}
+
 /* reshape(reshape(x)), broadcast(broadcast(x)): the last shape is what counts */
-static tn_status last_shape(tn_rewriter *r, tn_node n, tn_value (*build)(tn_graph *, tn_value, int, const tn_dim *)) {
+static tn_status last_shape(tn_rewriter *r, tn_node n, bool (*join)(tn_graph *, tn_value, tn_value, tn_value),
+                            tn_value (*build)(tn_graph *, tn_value, int, const tn_dim *)) {
     tn_graph *g = tn_rewriter_graph(r);
     tn_node inner = tn_cleanup_same_op(g, n, 0);
     if (!inner.id)
@@ -31,18 +60,20 @@ static tn_status last_shape(tn_rewriter *r, tn_node n, tn_value (*build)(tn_grap
     tn_dim dims[TN_MAX_RANK];
     tn_value x = tn_node_input(g, inner, 0);
     int rank = copy_dims(g, tn_node_output(g, n, 0), dims);
-    if (rank < 0 || tn_value_rank(g, x) < 0)
+    tn_value middle = tn_node_input(g, n, 0);
+    if (rank < 0 || tn_value_rank(g, x) < 0 || tn_value_rank(g, middle) < 0 ||
+        !join(g, x, middle, tn_node_output(g, n, 0)))
         return TN_OK;
     tn_value y = build(g, x, rank, dims);
     return tn_cleanup_built(r, n, y);
 }
 
 static tn_status reshape_reshape(tn_rewriter *r, tn_node n) {
-    return last_shape(r, n, tn_reshape_dims);
+    return last_shape(r, n, reshapes_join, tn_reshape_dims);
 }
 
 static tn_status broadcast_broadcast(tn_rewriter *r, tn_node n) {
-    return last_shape(r, n, tn_broadcast);
+    return last_shape(r, n, broadcasts_join, tn_broadcast);
 }
 
 static tn_status transpose(tn_rewriter *r, tn_node n) {
@@ -82,6 +113,19 @@ static tn_status slice_all(tn_rewriter *r, tn_node n) {
     return tn_cleanup_forward(r, n, tn_node_input(g, n, 0));
 }
 
+/* Whether a slice of an axis from `start` on is sure to lie inside it. */
+static bool is_inside(tn_graph *g, int64_t start, tn_dim size, int64_t step, tn_dim axis) {
+    int64_t low, high;
+    tn_dim_bounds(g, size, &low, &high);
+    if (low < 1) /* nothing of it, or the last element is not known: only a plain slice can be told */
+        return step == 1 && start >= 0 && tn_dim_at_most(g, tn_dim_add(g, size, tn_dim_const(g, start)), axis);
+    tn_dim reach = tn_dim_mul(g, tn_dim_sub(g, size, tn_dim_const(g, 1)), tn_dim_const(g, step)),
+           first = tn_dim_const(g, start), last = tn_dim_add(g, first, reach), one = tn_dim_const(g, 1),
+           zero = tn_dim_const(g, 0);
+    return tn_dim_at_most(g, zero, step > 0 ? first : last) &&
+           tn_dim_at_most(g, tn_dim_add(g, step > 0 ? last : first, one), axis);
+}
+
 /* slice(slice(x)) with small constant starts: one slice */
 static tn_status slice_slice(tn_rewriter *r, tn_node n) {
     tn_graph *g = tn_rewriter_graph(r);
@@ -103,6 +147,12 @@ static tn_status slice_slice(tn_rewriter *r, tn_node n) {
             __builtin_mul_overflow(step[i], inner_step[i], &steps[i]) || __builtin_mul_overflow(a, inner_step[i], &a) ||
             __builtin_add_overflow(a, b, &at[i]) || at[i] < 0)
             return TN_OK;
+        /* both are sure to lie inside: what is left is sure to, as well */
+        tn_value middle = tn_node_output(g, inner, 0), whole = tn_node_input(g, inner, 0);
+        tn_dim_is_const(g, start[i], &a);
+        if (!is_inside(g, b, tn_value_dim(g, middle, (int)i), inner_step[i], tn_value_dim(g, whole, (int)i)) ||
+            !is_inside(g, a, size[i], step[i], tn_value_dim(g, middle, (int)i)))
+            return TN_OK;
     }
     for (uint32_t i = 0; i < rank; i++)
         starts[i] = tn_dim_const(g, at[i]);
@@ -122,6 +172,15 @@ static tn_status pad_nothing(tn_rewriter *r, tn_node n) {
     return tn_cleanup_forward(r, n, tn_node_input(g, n, 0));
 }
 
+/* Whether a part has nothing on the axis, and is sure to fit on the others. */
+static bool is_empty_part(const tn_graph *g, tn_node n, uint32_t part, int axis) {
+    tn_value x = tn_node_input(g, n, part), y = tn_node_output(g, n, 0);
+    for (int i = 0; i < tn_value_rank(g, x); i++)
+        if (i != axis && !tn_dim_equal(g, tn_value_dim(g, x, i), tn_value_dim(g, y, i)))
+            return false;
+    return is_const(g, tn_value_dim(g, x, axis), 0);
+}
+
 /* concat of one; parts that are empty on the axis go */
 static tn_status concat_parts(tn_rewriter *r, tn_node n) {
     tn_graph *g = tn_rewriter_graph(r);
@@ -130,7 +189,7 @@ static tn_status concat_parts(tn_rewriter *r, tn_node n) {
     if (count == 1)
         return tn_cleanup_forward(r, n, tn_node_input(g, n, 0));
     for (uint32_t i = 0; i < count; i++)
-        kept += !is_const(g, tn_value_dim(g, tn_node_input(g, n, i), axis), 0);
+        kept += !is_empty_part(g, n, i, axis);
     if (kept == count || kept == 0)
         return TN_OK;
     tn_value *parts = tn_alloc_array(g->heap, kept, sizeof *parts);
@@ -138,7 +197,7 @@ static tn_status concat_parts(tn_rewriter *r, tn_node n) {
         return tn_error_status();
     kept = 0;
     for (uint32_t i = 0; i < count; i++)
-        if (!is_const(g, tn_value_dim(g, tn_node_input(g, n, i), axis), 0))
+        if (!is_empty_part(g, n, i, axis))
             parts[kept++] = tn_node_input(g, n, i);
     tn_value y = kept == 1 ? parts[0] : tn_concat(g, axis, kept, parts);
     tn_free(g->heap, parts);

@@ -81,6 +81,19 @@ static tn_control_kind divisible(const marker *m, tn_node n) {
     return kind != TN_CONTROL_NONE && !apart ? TN_CONTROL_OTHER : kind;
 }
 
+/* One scanned value at least gives the number of trips; those that may be of another length end the run if they are. */
+static void need_scanned(marker *m, tn_node n) {
+    tn_graph *g = m->g;
+    uint32_t first = (uint32_t)tn_attr_int(g, n, "carried");
+    for (uint32_t i = first; i < tn_node_input_count(g, n); i++) {
+        tn_value a = tn_node_input(g, n, first), b = tn_node_input(g, n, i);
+        bool same = i > first && tn_value_rank(g, a) > 0 && tn_value_rank(g, b) > 0 &&
+                    tn_dim_equal(g, tn_value_dim(g, a, 0), tn_value_dim(g, b, 0));
+        if (!same)
+            need_value(m, tn_region_arg(g, tn_node_region(g, n, 0), i));
+    }
+}
+
 static void visit_node(marker *m, tn_node n) {
     tn_graph *g = m->g;
     for (uint32_t i = 0; i < tn_node_attr_count(g, n); i++) {
@@ -97,9 +110,7 @@ static void visit_node(marker *m, tn_node n) {
     case TN_CONTROL_NONE: need_inputs(m, n); break;
     case TN_CONTROL_IF: need_value(m, tn_node_input(g, n, 0)); return;
     case TN_CONTROL_WHILE: need_value(m, tn_region_result(g, tn_node_region(g, n, 0), 0)); return;
-    case TN_CONTROL_SCAN: /* one scanned value at least gives the number of trips */
-        need_value(m, tn_region_arg(g, tn_node_region(g, n, 0), (uint32_t)tn_attr_int(g, n, "carried")));
-        return;
+    case TN_CONTROL_SCAN: /* one scanned value at least gives the number of trips */ need_scanned(m, n); return;
     case TN_CONTROL_OTHER:
         need_inputs(m, n);
         for (uint32_t i = 0; i < tn_node_region_count(g, n); i++) {

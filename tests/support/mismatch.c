@@ -21,6 +21,7 @@ typedef struct drawing {
     uint32_t count;
     int depth;            /* regions that this one lies in */
     int rank;             /* of the result of the branches being built */
+    int scanned;          /* arguments of the scan body being built */
     tn_value flag, trips; /* inputs: bool scalars, i64 scalar */
 } drawing;
 
@@ -99,6 +100,12 @@ static tn_value draw_reshape(drawing *d) {
     tn_value x = pick(d);
     tn_dim dims[4];
     int rank = 1 + (int)draw(d, 3);
+    if (draw(d, 4) == 0 && tn_value_rank(d->g, x) > 0) { /* there and back */
+        dims[0] = draw_dim(d);
+        dims[1] = tn_value_dim(d->g, x, 0);
+        x = tn_value_rank(d->g, x) == 1 ? tn_reshape_dims(d->g, x, 1, dims) : x;
+        return tn_reshape_dims(d->g, x, 1, dims + 1);
+    }
     if (draw(d, 2)) { /* one size follows from the others */
         tn_shape shape = {.rank = rank};
         int open = (int)draw(d, (uint32_t)rank);
@@ -137,6 +144,11 @@ static tn_value draw_movement(drawing *d) {
     case 2:
         lo[axis] = draw(d, 2) ? draw_dim(d) : tn_dim_const(g, draw(d, 3));
         hi[axis] = draw(d, 2) ? draw_dim(d) : tn_dim_const(g, draw(d, 3));
+        if (draw(d, 3))
+            return tn_slice(g, x, lo, hi, NULL);
+        x = tn_slice(g, x, lo, hi, NULL);
+        hi[axis] = draw(d, 2) ? draw_dim(d) : tn_dim_const(g, draw(d, 3));
+        lo[axis] = tn_dim_const(g, draw(d, 2));
         return tn_slice(g, x, lo, hi, NULL);
     case 3:
         for (int i = 0; i < rank; i++)
@@ -154,21 +166,33 @@ static tn_value draw_movement(drawing *d) {
     }
 }
 
+/* Padding, now and then: NULL, or sizes that may be negative. */
+static const tn_dim *draw_padding(drawing *d, tn_dim *dims, int rank) {
+    for (int i = 0; i < rank; i++)
+        dims[i] = draw(d, 3)   ? tn_dim_const(d->g, draw(d, 2))
+                  : draw(d, 2) ? draw_dim(d)
+                               : tn_dim_sub(d->g, draw_dim(d), draw_dim(d));
+    return draw(d, 2) ? dims : NULL;
+}
+
 static tn_value draw_contraction(drawing *d) {
     tn_graph *g = d->g;
+    tn_dim lo[TN_MAX_RANK], hi[TN_MAX_RANK];
     tn_value a = pick_rank(d, 1), b = pick_rank(d, 1);
     if (!a.id || !b.id)
         return (tn_value){0};
     int rank = tn_value_rank(g, a);
     if (draw(d, 3) && rank == tn_value_rank(g, b) && rank >= 3)
-        return tn_conv(g, a, b, NULL, NULL, NULL, NULL, NULL, 1 + (int64_t)draw(d, 2));
+        return tn_conv(g, a, b, NULL, NULL, draw(d, 4) ? NULL : (int64_t[]){2, 1, 2, 1, 1, 1},
+                       draw_padding(d, lo, rank - 2), draw_padding(d, hi, rank - 2), 1 + (int64_t)draw(d, 2));
     if (draw(d, 3))
         return tn_matmul(g, a, b);
     if (rank > 4)
         return (tn_value){0};
     const int64_t window[4] = {1 + draw(d, 3), 1 + draw(d, 3), 1 + draw(d, 3), 1 + draw(d, 3)};
     const int64_t stride[4] = {1 + draw(d, 2), 1 + draw(d, 2), 1 + draw(d, 2), 1 + draw(d, 2)};
-    return tn_window(g, draw(d, 2) ? "max" : "sum", a, window, stride, NULL, NULL, NULL);
+    return tn_window(g, draw(d, 2) ? "max" : "sum", a, window, stride, NULL, draw_padding(d, lo, rank),
+                     draw_padding(d, hi, rank));
 }
 
 static tn_value draw_reduction(drawing *d) {
@@ -193,7 +217,16 @@ static tn_value draw_dynamic(drawing *d) {
         return (tn_value){0};
     int axis = (int)draw(d, (uint32_t)tn_value_rank(g, x));
     int64_t at[2] = {(int64_t)draw(d, 5) - 2, draw(d, 2)};
-    switch (draw(d, 4)) {
+    tn_dim part[TN_MAX_RANK];
+    int64_t starts[TN_MAX_RANK];
+    switch (draw(d, 6)) {
+    case 4:
+        for (int i = 0; i < tn_value_rank(g, x); i++) {
+            part[i] = draw(d, 2) ? tn_value_dim(g, x, i) : draw_dim(d);
+            starts[i] = draw(d, 3);
+        }
+        return tn_dynamic_slice(g, x, tn_constant_i64(g, 1, tn_value_rank(g, x), starts), part);
+    case 5: return tn_layer_norm(g, x, y, (tn_value){0}, axis, 1e-5);
     case 0: return tn_gather(g, x, tn_constant_i64(g, 1, 2, at), axis);
     case 1: return tn_cast(g, tn_nonzero(g, x), TN_F32);
     case 2: return tn_cast(g, tn_shape_of(g, x), TN_F32);
@@ -259,10 +292,36 @@ static tn_value draw_while(drawing *d) {
     return y[1 + draw(d, 2)];
 }
 
+/* A running sum over slices of one or two values, which need not be as many. */
+static void scan_body(void *ctx, tn_graph *g, const tn_value *args, tn_value *results) {
+    drawing *d = ctx;
+    uint32_t count = d->count;
+    d->depth++;
+    for (int i = 1; i < d->scanned && d->count < POOL; i++)
+        d->pool[d->count++] = args[i];
+    draw_nodes(d, draw(d, 3));
+    d->depth--;
+    results[0] = tn_add(g, args[0], total(g, d->pool[d->count - 1]));
+    results[1] = d->pool[d->count - 1];
+    d->count = count;
+}
+
+static tn_value draw_scan(drawing *d) {
+    tn_value init = tn_scalar(d->g, TN_F32, 0.5), xs[2] = {pick_rank(d, 1), pick_rank(d, 1)}, y[2] = {{0}};
+    uint32_t scanned = 1 + draw(d, 2);
+    if (!xs[0].id || !xs[1].id)
+        return (tn_value){0};
+    int outer = d->scanned;
+    d->scanned = 1 + (int)scanned;
+    tn_scan(d->g, 1, &init, scanned, xs, scan_body, d, 1, y);
+    d->scanned = outer;
+    return y[draw(d, 2)];
+}
+
 static void draw_nodes(drawing *d, uint32_t count) {
     for (uint32_t i = 0; i < count && d->count < POOL && tn_graph_check(d->g) == TN_OK; i++) {
         tn_value y = {0};
-        switch (draw(d, d->depth < 2 ? 16 : 13)) {
+        switch (draw(d, d->depth < 2 ? 17 : 13)) {
         case 0:
         case 1:
         case 2:
@@ -278,6 +337,7 @@ static void draw_nodes(drawing *d, uint32_t count) {
         case 12: y = draw_dynamic(d); break;
         case 13:
         case 14: y = draw_if(d); break;
+        case 15: y = draw_scan(d); break;
         default: y = draw_while(d);
         }
         if (y.id && tn_value_rank(d->g, y) >= 0 && tn_value_rank(d->g, y) <= 6)
