@@ -18,7 +18,7 @@ static tn_status loop_fail(tn_infer *c, tn_region body, uint32_t index, tn_type 
                   loop_name(c, body, index), index, tn_type_describe(g, entry, x, sizeof x),
                   tn_type_describe(g, after, y, sizeof y));
     tn_fail_hint("a loop value keeps its type; a dimension that changes must be declared: give the type of the loop "
-                 "value with a fresh symbol for it");
+                 "value with a fresh symbol (tn_dim_fresh) for it");
     return TN_ERR_MODEL;
 }
 
@@ -192,6 +192,39 @@ static void rows_free(tn_heap *heap, row_vec *rows) {
     tn_vec_free(heap, rows);
 }
 
+typedef struct open_symbols {
+    const tn_dim_env *env;
+    bool open; /* one has no value yet */
+} open_symbols;
+
+static void note_open(void *ctx, uint32_t symbol) {
+    open_symbols *s = ctx;
+    s->open |= symbol >= s->env->count || !s->env->bound[symbol];
+}
+
+/* A size of the rows where no trip made one: 0 when only a trip could tell; what no trip could have made is an error. */
+static tn_status size_of_no_row(const tn_eval *e, uint32_t output, int axis, tn_dim dim, int64_t *size) {
+    const tn_dims *all = &e->graph->dims;
+    open_symbols s = {e->env, false};
+    if (tn_dim_eval(all, e->env, dim, size)) {
+        if (*size >= 0)
+            return TN_OK;
+        return tn_eval_fail(e, TN_ERR_INPUT, "dimension %d of output %" PRIu32 " is %" PRId64, axis + 1, output, *size);
+    }
+    *size = 0;
+    tn_dim_symbols(all, dim, note_open, &s);
+    if (s.open)
+        return TN_OK;
+    tn_text text;
+    tn_text_init(&text, e->heap);
+    const char *rule = tn_dim_explain(all, e->env, dim, &text);
+    tn_eval_fail(e, TN_ERR_INPUT, "dimension %d of output %" PRIu32 ": the size %.600s", axis + 1, output,
+                 text.failed || !text.data ? "of a dimension has no value" : text.data);
+    tn_text_free(&text);
+    tn_fail_hint("%s", rule);
+    return TN_ERR_INPUT;
+}
+
 /* Stacks column `j` of the rows and sets it as output `output`; `type`: of a row, for when there is none. */
 static tn_status set_stacked(tn_eval *e, const row_vec *rows, uint32_t stacked, uint32_t j, uint32_t output,
                              tn_type type) {
@@ -211,8 +244,7 @@ static tn_status set_stacked(tn_eval *e, const row_vec *rows, uint32_t stacked, 
         if (rank < 0)
             rank = 0;
         for (int i = 0; i < rank; i++)
-            if (!tn_dim_eval(&e->graph->dims, e->env, tn_type_dims(e->graph, type)[i], &dims[i + 1]) || dims[i + 1] < 0)
-                dims[i + 1] = 0;
+            TN_TRY(size_of_no_row(e, output, i, tn_type_dims(e->graph, type)[i], &dims[i + 1]));
     }
     tn_tensor *all = tn_tensor_create_in(e->heap, dtype, rank + 1, dims);
     if (!all)
