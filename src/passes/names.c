@@ -91,7 +91,7 @@ static tn_status fail_unknown(const tn_pass_context *context, const char *option
     if (nearest)
         tn_fail_hint("did you mean '%s'? The passes are %s", nearest, all);
     else
-        tn_fail_hint("the passes are %s", all);
+        tn_fail_hint("the passes are %s; see docs/passes.md", all);
     return TN_ERR_USAGE;
 }
 
