@@ -172,7 +172,7 @@ static void test_needed_or_not(void **state) {
     }
 }
 
-/* A branch as large as no memory, and not taken. */
+/* A branch larger than the memory that the model may have, and not taken. */
 static void huge(void *ctx, tn_graph *g, const tn_value *args, tn_value *results) {
     sizes *s = ctx;
     (void)args;
@@ -190,7 +190,9 @@ static void test_large_branch(void **state) {
         tn_set_output(s.g, "y", tn_exp(s.g, y));
         run_inputs in;
         feed(&in, 3, 1, 1, taken, 0);
-        tn_model *model = tn_model_from_graph(s.g, NULL);
+        tn_heap *heap = tn_heap_create(NULL);
+        tn_heap_set_limit(heap, (size_t)1 << 28);
+        tn_model *model = tn_model_from_graph(s.g, TN_OPTIONS(tn_model_options, .heap = heap));
         for (int way = 0; way < 4; way++) {
             run_outputs out;
             tn_status status =
@@ -204,6 +206,7 @@ static void test_large_branch(void **state) {
         }
         run_inputs_free(&in);
         tn_model_destroy(model);
+        tn_heap_destroy(heap);
         tn_graph_destroy(s.g);
     }
 }
@@ -226,6 +229,46 @@ static void test_loop_under_a_limit(void **state) {
     tn_graph_destroy(s.g);
 }
 
+/* Each allocation in turn fails, and that one or all that follow: an error or a result, and nothing is kept. */
+static void test_no_memory(void **state) {
+    (void)state;
+    for (int kind = 0; kind < 4; kind++) {
+        sizes s = start();
+        tn_value y;
+        s.kind = 0;
+        if (kind < 2)
+            tn_if(s.g, s.flag, kind ? huge : misfit, plain, &s, 1, &y);
+        else
+            y = form(&s, kind + 2);
+        tn_set_output(s.g, "y", y);
+        tn_heap *heap = tn_heap_create(NULL);
+        tn_model *model = tn_model_from_graph(s.g, TN_OPTIONS(tn_model_options, .heap = heap));
+        tn_session *session = tn_session_create(model, TN_OPTIONS(tn_session_options, .threads = 1));
+        assert_non_null(session);
+        for (int taken = 0; taken < 2; taken++) {
+            run_inputs in;
+            feed(&in, 3, 2, 1, taken, taken);
+            tn_heap_set_limit(heap, tn_heap_in_use(heap) + ((size_t)1 << 26));
+            for (int n = 1; n < 200; n++) {
+                run_outputs out;
+                size_t before = tn_heap_in_use(heap);
+                tn_heap_fail_at(heap, (uint64_t)(n / 2 + 1), n % 2);
+                tn_status status = run_session(session, model, &in, &out);
+                tn_heap_fail_at(heap, 0, false);
+                assert_true(status == TN_ERR_MEMORY || status == TN_ERR_LIMIT || (status == TN_OK) == !taken);
+                if (status == TN_OK)
+                    run_outputs_free(&out);
+                assert_int_equal(tn_heap_in_use(heap), before);
+            }
+            run_inputs_free(&in);
+        }
+        tn_session_destroy(session);
+        tn_model_destroy(model);
+        tn_graph_destroy(s.g);
+        tn_heap_destroy(heap);
+    }
+}
+
 static void test_random_graphs(void **state) {
     (void)state;
     uint32_t count[4] = {0};
@@ -241,6 +284,7 @@ static void test_random_graphs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_needed_or_not), cmocka_unit_test(test_large_branch),
-                                       cmocka_unit_test(test_loop_under_a_limit), cmocka_unit_test(test_random_graphs)};
+                                       cmocka_unit_test(test_loop_under_a_limit), cmocka_unit_test(test_no_memory),
+                                       cmocka_unit_test(test_random_graphs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
