@@ -16,6 +16,9 @@ typedef struct tn_interp_options {
        borrowed. */
     void (*tap)(void *ctx, tn_value value, const tn_object *object);
     void *tap_ctx;
+    /* Called after the evaluation of every node, within bodies, functions and composites too; it may change what e->out holds. */
+    tn_status (*adjust)(void *ctx, tn_eval *e);
+    void *adjust_ctx;
     /* Asked before every node and every trip; true ends the run with TN_ERR_CANCELLED. */
     bool (*cancelled)(void *ctx);
     void *cancel_ctx;

@@ -239,6 +239,8 @@ static tn_status evaluate(tn_interp_runner *r, tn_interp_scope *s, tn_eval *e, c
         TN_TRY(run_composite(r, s, e));
     else
         return tn_fail(TN_ERR_UNSUPPORTED, "not supported: %s has no reference evaluation", op->name);
+    if (r->options->adjust && op->eval)
+        TN_TRY(r->options->adjust(r->options->adjust_ctx, e));
     TN_TRY(tn_interp_check_bytes(r, 0));
     for (uint32_t i = 0; i < e->outputs; i++) {
         tn_value value = tn_node_output(e->graph, e->node, i);
