@@ -135,12 +135,16 @@ static bool has_conditional(const tn_plan *p) {
     return false;
 }
 
-tn_status tn_frame_bind(tn_frame *f, uint32_t segment) {
+void tn_frame_unbind(tn_frame *f, uint32_t segment) {
     const tn_plan *p = f->plan;
-    /* on a later trip of a loop the sizes of its segments are found anew */
     for (uint32_t i = 0; segment && i < p->symbol_segment.len; i++)
         if (p->symbol_segment.data[i] == segment)
             f->env.bound[i] = 0;
+}
+
+tn_status tn_frame_bind(tn_frame *f, uint32_t segment) {
+    const tn_plan *p = f->plan;
+    tn_frame_unbind(f, segment);
     for (uint32_t i = 0; i < p->bind_read.len; i++)
         if (p->bind_read.data[i].segment == segment)
             TN_TRY(read_dims(f, &p->bind_read.data[i]));

@@ -264,7 +264,11 @@ static tn_status run_code(frame *f) {
             TN_TRY(k->impl->run(&args));
             break;
         }
-        case TN_DO_HOST: TN_TRY(run_host(f, &p->host.data[in.a])); break;
+        case TN_DO_HOST:
+            if (p->code.data[pc + 1].op == TN_DO_BIND) /* of the sizes that its results decide */
+                tn_frame_unbind(f, p->code.data[pc + 1].a);
+            TN_TRY(run_host(f, &p->host.data[in.a]));
+            break;
         case TN_DO_BIND: TN_TRY(tn_frame_bind(f, in.a)); break;
         case TN_DO_CHECK: TN_TRY(tn_frame_check(f, in.a, in.b)); break;
         case TN_DO_BRANCH:

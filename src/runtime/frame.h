@@ -28,6 +28,8 @@ typedef struct tn_frame {
 /* Sizes of a segment are evaluated, its slots placed. What has no value, or no room, is an error only for an instruction that
    needs it: a branch may not be taken, a loop may make no trip. */
 tn_status tn_frame_bind(tn_frame *f, uint32_t segment);
+/* Forgets the sizes that a segment finds: on a later trip of a loop they are found anew. */
+void tn_frame_unbind(tn_frame *f, uint32_t segment);
 /* Before a CALL or HOST instruction while f->lacking or f->late: fails when a size that it needs has no value; gives memory to slots that have
    none. *skip: there is nothing to compute. */
 tn_status tn_frame_admit(tn_frame *f, const tn_instruction *in, bool *skip);
