@@ -410,6 +410,6 @@ const tn_pass tn_pass_dce = {
     .doc = "Removes what nothing needs: nodes, results of branches, loop values. Effects stay.",
     .effect = TN_BIT_EXACT,
     .keeps = TN_KEEPS_ALL,
-    .level = 0, /* what nothing needs may fail where the reference, which leaves it out, does not */
+    .level = 1,
     .run = run,
 };

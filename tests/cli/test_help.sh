@@ -59,7 +59,7 @@ expect 2 run model --format npy
 expect 2 run model --isa=
 
 # what is not built yet
-for command in bench optimize verify bisect diff view grad train compile quantize tune serve; do
+for command in bench verify bisect diff view grad train compile quantize tune serve; do
     expect 4 $command model
     says "$err" "not supported yet"
 done

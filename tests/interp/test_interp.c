@@ -447,7 +447,7 @@ static void run_failing(tn_graph *(*build)(tn_heap *), tn_tensor *const *in) {
         failed += status != TN_OK;
         tn_error_clear();
     }
-    assert_true(total > 100 && failed > total / 2);
+    assert_true(total > 80 && failed > total / 2);
     expect_ok(try_failing(heap, total + 1, build, in, &right));
     tn_tensor_destroy(right);
     tn_heap_destroy(heap);
