@@ -5,11 +5,15 @@
 #include "kernels/kernels.h"
 #include "kernels/machine.h"
 
+#define MAX_TAPS 256
+#define MAX_GUARDS 4
+
 typedef struct depthwise {
     const tn_resolved *r;
     const tn_gemm_level *level;
     int group; /* the axis of channels */
     int64_t taps;
+    int64_t offset[MAX_TAPS], guard[MAX_TAPS][MAX_GUARDS]; /* a tap's shares of the offset and of the guards' values */
 } depthwise;
 
 static int group_axis(const tn_kernel *k) {
@@ -19,7 +23,21 @@ static int group_axis(const tn_kernel *k) {
     return -1;
 }
 
-#define MAX_TAPS 256
+static void list_taps(depthwise *d) {
+    const tn_resolved *r = d->r;
+    const tn_resolved_access *a = &r->operand[0];
+    int64_t at[TN_MACHINE_AXES] = {0};
+    do {
+        d->offset[d->taps] = tn_machine_offset(a, r->outer + r->inner, at);
+        for (int g = 0; g < a->guards; g++) {
+            int64_t share = 0;
+            for (int i = r->outer; i < r->outer + r->inner; i++)
+                share += a->guard[g].coef[i] * at[i];
+            d->guard[d->taps][g] = share;
+        }
+        d->taps++;
+    } while (tn_machine_next(r, at));
+}
 
 static void row(const depthwise *d, tn_strip *s, const tn_strip_block *b) {
     const tn_resolved *r = d->r;
@@ -27,18 +45,25 @@ static void row(const depthwise *d, tn_strip *s, const tn_strip_block *b) {
     const tn_resolved_access *a = &r->operand[0], *c = &r->output[0];
     const float *tap[MAX_TAPS];
     float sums[TN_STRIP_LENGTH];
-    int64_t t = 0, *at = b->at;
-    do {
-        int64_t low, high;
-        tn_machine_inside(a, r->outer + r->inner, -1, at, 1, &low, &high);
-        tap[t++] = low < high ? (const float *)a->base + tn_machine_offset(a, r->outer + r->inner, at) : NULL;
-    } while (tn_machine_next(r, at));
+    int64_t *at = b->at, guard[MAX_GUARDS];
+    const float *from = (const float *)a->base + tn_machine_offset(a, r->outer, at);
+    for (int g = 0; g < a->guards; g++) {
+        guard[g] = a->guard[g].offset;
+        for (int i = 0; i < r->outer; i++)
+            guard[g] += a->guard[g].coef[i] * at[i];
+    }
+    for (int64_t t = 0; t < d->taps; t++) {
+        bool inside = true;
+        for (int g = 0; g < a->guards; g++)
+            inside &= (uint64_t)(guard[g] + d->guard[t][g]) < (uint64_t)a->guard[g].extent;
+        tap[t] = inside ? from + d->offset[t] : NULL;
+    }
     bool direct = !k->epilogue && k->outputs == 1 && c->dtype == TN_F32;
     float *out = direct ? (float *)c->base + tn_machine_offset(c, r->outer, at) : sums;
     /* a piece of the channels: weights are [taps][all channels] */
     tn_depthwise_row q = {.groups = b->n,
                           .stride = r->extent[d->group],
-                          .taps = t,
+                          .taps = d->taps,
                           .a = tap,
                           .w = (const float *)k->packed + at[d->group],
                           .out = out};
@@ -62,6 +87,7 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level, 
     depthwise d = {.r = &r, .level = level, .group = group_axis(args->kernel)};
     bool beside = r.operand[0].stride[d.group] == 1 && r.output[0].stride[d.group] == 1;
     if (beside) {
+        list_taps(&d);
         tn_strip_walk w = {.r = &r,
                            .axis = d.group,
                            .tile = -1,
@@ -91,7 +117,7 @@ static bool is_one(const tn_kernel_facts *f, tn_size size) {
 static bool takes(const tn_kernel *k, const tn_kernel_facts *f) {
     const tn_tensor *w = k->role ? f->weights(f->ctx, k->operand[1].slot) : NULL;
     if (!w || !w->contiguous || k->operand[0].dtype != TN_F32 || w->dtype != TN_F32 || k->accumulator != TN_F32 ||
-        k->reduced != TN_F32 || k->steps || group_axis(k) < 0 || k->inner < 2 ||
+        k->reduced != TN_F32 || k->steps || group_axis(k) < 0 || k->inner < 2 || k->operand[0].guards > MAX_GUARDS ||
         !is_one(f, k->extent[k->outer + k->inner - 1]) || k->operands + k->epilogue + 1 > TN_MACHINE_REGISTERS)
         return false;
     int64_t taps = 1, n;

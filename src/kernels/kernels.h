@@ -4,6 +4,9 @@
 
 #include "lower/kernel.h"
 
+/* Runs args->kernel and those after it: `count`, up to TN_CHAIN_MOST, elementwise kernels and reductions. */
+tn_status tn_chain_run(const tn_kernel_args *args, uint32_t count);
+
 /* All ways to run kernels, best first. Lives for ever. */
 const tn_kernel_table *tn_kernels(void);
 

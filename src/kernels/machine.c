@@ -78,7 +78,13 @@ const void *tn_strip_load(tn_strip *s, int i, const tn_strip_block *b) {
     tn_strip_load_fn *run = s->program->level->load[a->dtype];
     if (linear)
         run(count, from, stride, to);
-    else
+    else if (step == 1 && stride != 0) {
+        uint64_t lines[TN_STRIP_LENGTH];
+        bool same = tn_strip_same(a->dtype);
+        s->program->level->transpose[a->element](b->rows, b->n, from, stride, same ? to : (char *)lines);
+        if (!same)
+            run(count, lines, 1, to);
+    } else
         for (int64_t row = 0; row < b->rows; row++)
             run(b->n, from + row * step * a->element, stride, to + row * b->n * tn_strip_bytes(type));
     s->loaded[i] = from;
@@ -236,7 +242,7 @@ void tn_strip_run(tn_strip *s, tn_strip_part part, const tn_strip_block *b, cons
 
 #define PIECE_WORK (1 << 15) /* steps of elements; less is not worth another thread */
 #define PIECES 64
-#define BAND 16 /* rows whose reads along `tile` share lines of the cache */
+#define BAND 64 /* rows of a crossed block: some lines of the cache */
 
 static int64_t parts(int64_t n, int64_t most) {
     return (n + most - 1) / most;
@@ -254,19 +260,21 @@ void tn_strip_walk_run(tn_strip_walk *w, tn_pool *pool) {
     if (!r->outputs_count)
         return;
     int64_t extent = w->axis >= 0 ? r->extent[w->axis] : 1, most = w->length;
-    if (w->apart)
-        most = most < 128 ? most : 128;
+    int64_t band = w->crossed && r->extent[w->tile] < BAND ? r->extent[w->tile] : BAND;
+    if (w->crossed)
+        most = most < band ? 1 : most / band;
     else if (w->tile >= 0 && 2 * extent > w->length)
         w->tile = -1;
     w->stretch = parts(extent, parts(extent, most));
-    if (w->stretch < extent && !w->apart)
-        w->stretch = parts(w->stretch, 16) * 16;
+    if (w->stretch < extent)
+        w->stretch = parts(w->stretch, 16) * 16 < most ? parts(w->stretch, 16) * 16 : most;
     w->stretches = parts(extent, w->stretch);
     w->rows = w->bands = 1;
     if (w->tile >= 0) {
-        w->rows = w->apart ? BAND : w->length / extent;
+        w->rows = w->crossed ? band : w->length / extent;
         w->bands = parts(r->extent[w->tile], w->rows);
-        w->rows = parts(r->extent[w->tile], w->bands);
+        if (!w->crossed)
+            w->rows = parts(r->extent[w->tile], w->bands);
     }
     w->others = 0;
     w->blocks = w->stretches * w->bands;
@@ -308,21 +316,11 @@ bool tn_strip_range_next(tn_strip_range *q, tn_strip_block *b) {
         int64_t left = r->extent[w->axis] - q->at[w->axis];
         b->n = left < w->stretch ? left : w->stretch;
     }
-    int64_t rows = 1;
     if (w->tile >= 0) {
         q->at[w->tile] = band * w->rows;
         int64_t left = r->extent[w->tile] - q->at[w->tile];
-        rows = left < w->rows ? left : w->rows;
+        b->rows = left < w->rows ? left : w->rows;
     }
-    if (!w->apart) {
-        b->rows = rows;
-        q->next++;
-        return true;
-    }
-    q->at[w->tile] += q->row++;
-    if (q->row == rows) {
-        q->row = 0;
-        q->next++;
-    }
+    q->next++;
     return true;
 }

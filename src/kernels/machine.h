@@ -107,8 +107,8 @@ typedef struct tn_strip {
     _Alignas(64) char buffer[TN_STRIP_SCRATCH];
 } tn_strip;
 
-/* A rectangle of outputs: n along `axis` (-1: one), for `rows` indices of `tile` from `at` on. One row, unless n is the whole
-   extent of `axis`. Indices not spoken of are those of `at`. */
+/* A rectangle of outputs: n along `axis` (-1: one), for `rows` indices of `tile` from `at` on. Indices not spoken of are those of
+   `at`. */
 typedef struct tn_strip_block {
     int64_t *at; /* [outer + inner] */
     int axis, tile;
@@ -130,8 +130,8 @@ typedef struct tn_strip_walk {
     const tn_resolved *r;
     int axis, tile; /* -1: none */
     int64_t length; /* elements of a block at most, rows counted */
-    bool apart; /* rows one after the other, 16 of `tile` for each stretch of `axis`: where operands run along `tile` */
-    double work; /* of an output, in steps of an element */
+    bool crossed; /* operands run along `tile`: blocks are many rows of it, so that lines of the cache are read whole */
+    double work;  /* of an output, in steps of an element */
     void (*piece)(void *ctx, struct tn_strip_range *range);
     void *ctx;
     /* the rest is the walk's own */
@@ -141,12 +141,15 @@ typedef struct tn_strip_walk {
 typedef struct tn_strip_range {
     const tn_strip_walk *w;
     int64_t next, end; /* blocks */
-    int64_t row;       /* `apart`: within the block */
     int64_t at[TN_MACHINE_AXES];
 } tn_strip_range;
 /* Calls walk->piece for all pieces. */
 void tn_strip_walk_run(tn_strip_walk *walk, tn_pool *pool);
 /* The next block of a range; false after the last. Inner indices of its `at` are 0. */
 bool tn_strip_range_next(tn_strip_range *range, tn_strip_block *block);
+
+/* strip.c, reduce.c: a kernel of that kind on resolved sizes. */
+void tn_strip_run_resolved(const tn_resolved *r, tn_pool *pool);
+void tn_reduce_run_resolved(const tn_resolved *r, tn_pool *pool);
 
 #endif

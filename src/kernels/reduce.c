@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define LANES TN_STRIP_LANES
-#define ACROSS 128 /* outputs of a strip that are summed side by side, a lane each 16 times */
+#define ACROSS 512 /* outputs of a strip that are combined side by side */
 
 typedef struct reduction {
     const tn_resolved *r;
@@ -81,7 +81,7 @@ static void round_sums(const reduction *q, int64_t n, const char *sums, void *to
     tn_dtype dtype = (tn_dtype)q->r->kernel->reduced;
     tn_strip_type type = tn_strip_type_of(dtype);
     if (q->acc == TN_STRIP_F64 && (dtype == TN_F16 || dtype == TN_BF16)) {
-        uint16_t narrow[TN_STRIP_LENGTH];
+        uint16_t narrow[ACROSS];
         tn_run_store(dtype, TN_DOMAIN_F64, sums, n, narrow, 0, 1);
         q->level->load[dtype](n, narrow, 1, to);
         return;
@@ -96,7 +96,7 @@ static void piece(void *ctx, tn_strip_range *range) {
     tn_strip s;
     tn_strip_block b;
     _Alignas(64) char sums[ACROSS * LANES * 8];
-    uint64_t reduced[TN_STRIP_LENGTH];
+    uint64_t reduced[ACROSS];
     tn_strip_begin(&s, q->r);
     while (tn_strip_range_next(range, &b)) {
         if (!q->r->inner_count)
@@ -118,12 +118,10 @@ static void set_identity(reduction *q) {
     q->level->load[dtype](1, &element, 0, &q->identity);
 }
 
-static tn_status run(const tn_kernel_args *args) {
-    const tn_kernel *k = args->kernel;
-    tn_resolved r;
-    TN_TRY(tn_resolve(&r, args));
+void tn_reduce_run_resolved(const tn_resolved *r, tn_pool *pool) {
+    const tn_kernel *k = r->kernel;
     const tn_strip_program *p = k->program;
-    reduction q = {.r = &r, .level = p->level, .combine = (tn_scalar_op)k->combine};
+    reduction q = {.r = r, .level = p->level, .combine = (tn_scalar_op)k->combine};
     q.summand = (uint16_t)(k->steps ? k->operands + k->steps - 1 : 0);
     q.in = q.acc = (tn_strip_type)p->type[q.summand];
     q.lanes = (q.combine == TN_SCALAR_ADD || q.combine == TN_SCALAR_MUL) && q.in <= TN_STRIP_F64;
@@ -133,24 +131,30 @@ static tn_status run(const tn_kernel_args *args) {
         q.step = q.combine == TN_SCALAR_ADD ? q.level->add_wide : q.level->mul_wide;
     }
     set_identity(&q);
-    const tn_resolved_access *x = &r.operand[0];
-    int axis = r.outer - 1, last = r.outer + r.inner - 1;
-    int64_t outputs = axis >= 0 ? r.extent[axis] : 1;
-    if (r.inner) {
+    const tn_resolved_access *x = &r->operand[0];
+    int axis = r->outer - 1, last = r->outer + r->inner - 1;
+    int64_t outputs = axis >= 0 ? r->extent[axis] : 1;
+    if (r->inner) {
         int64_t in = x->stride[last] < 0 ? -x->stride[last] : x->stride[last];
         int64_t out = axis < 0 ? INT64_MAX : x->stride[axis] < 0 ? -x->stride[axis] : x->stride[axis];
-        q.along = r.extent[last] >= LANES ? in <= out || outputs < 8 : outputs < 4 && r.inner_count > 4;
+        q.along = r->extent[last] >= LANES ? in <= out || outputs < 8 : outputs < 4 && r->inner_count > 4;
         q.whole = !k->steps && !x->guards && x->stride[last] == 1 && tn_strip_same(x->dtype);
     }
     int64_t most = q.along ? TN_STRIP_LENGTH : ACROSS;
-    tn_strip_walk w = {.r = &r,
+    tn_strip_walk w = {.r = r,
                        .axis = axis,
-                       .tile = q.along || r.outer < 2 ? -1 : r.outer - 2,
+                       .tile = q.along || r->outer < 2 ? -1 : r->outer - 2,
                        .length = most < p->length ? most : p->length,
-                       .work = (double)(r.inner_count + 1) * (1 + p->first[1]) + p->first[2] - p->first[1],
+                       .work = (double)(r->inner_count + 1) * (1 + p->first[1]) + p->first[2] - p->first[1],
                        .piece = piece,
                        .ctx = &q};
-    tn_strip_walk_run(&w, args->pool);
+    tn_strip_walk_run(&w, pool);
+}
+
+static tn_status run(const tn_kernel_args *args) {
+    tn_resolved r;
+    TN_TRY(tn_resolve(&r, args));
+    tn_reduce_run_resolved(&r, args->pool);
     tn_resolved_free(&r);
     return TN_OK;
 }

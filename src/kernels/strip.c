@@ -11,7 +11,7 @@ static void piece(void *ctx, tn_strip_range *range) {
 }
 
 /* An axis along which an operand lies side by side while it strides along the innermost: rows along that axis are walked together,
-   so that each line of the cache is read once. -1: none. */
+   a line of the cache at a time. -1: none. */
 static int crossed_axis(const tn_resolved *r) {
     int last = r->outer - 1;
     if (last < 1 || r->extent[last] < 8)
@@ -26,21 +26,26 @@ static int crossed_axis(const tn_resolved *r) {
     return -1;
 }
 
-static tn_status run(const tn_kernel_args *args) {
-    tn_resolved r;
-    TN_TRY(tn_resolve(&r, args));
-    const tn_strip_program *p = args->kernel->program;
-    int crossed = crossed_axis(&r);
-    tn_strip_walk w = {.r = &r,
-                       .axis = r.outer - 1,
-                       .tile = crossed >= 0 ? crossed : r.outer - 2,
-                       .apart = crossed >= 0,
+void tn_strip_run_resolved(const tn_resolved *r, tn_pool *pool) {
+    const tn_strip_program *p = r->kernel->program;
+    int crossed = crossed_axis(r);
+    tn_strip_walk w = {.r = r,
+                       .axis = r->outer - 1,
+                       .tile = crossed >= 0   ? crossed
+                               : r->outer < 2 ? -1
+                                              : r->outer - 2,
+                       .crossed = crossed >= 0,
                        .length = p->length,
                        .work = 1.0 + p->first[2],
                        .piece = piece,
-                       .ctx = &r};
-    w.tile = w.tile < 0 ? -1 : w.tile;
-    tn_strip_walk_run(&w, args->pool);
+                       .ctx = (void *)(uintptr_t)r};
+    tn_strip_walk_run(&w, pool);
+}
+
+static tn_status run(const tn_kernel_args *args) {
+    tn_resolved r;
+    TN_TRY(tn_resolve(&r, args));
+    tn_strip_run_resolved(&r, args->pool);
     tn_resolved_free(&r);
     return TN_OK;
 }

@@ -69,10 +69,16 @@ typedef struct tn_kernel {
     struct tn_strip_program *program; /* the steps as the strip machine runs them; owned by the plan */
     void *packed;                     /* operand 1 as its way of running wants it; owned by the plan */
     size_t packed_bytes;
-    bool packed_only;                  /* operand 1 is never read but through `packed` */
+    bool packed_only; /* operand 1 is never read but through `packed` */
+    uint8_t chain;    /* kernels from this one on that may run together, row by row; 0: none or not the first */
+    uint8_t
+        readers; /* all reads of the output are by the next `readers` kernels of the chain; 0: it is read elsewhere */
     uint32_t nodes, node_count;        /* the graph nodes it stands for: range in tn_plan.kernel_node */
     const struct tn_kernel_impl *impl; /* chosen once per plan */
 } tn_kernel;
+
+/* Elementwise kernels and reductions that follow each other: at most. */
+#define TN_CHAIN_MOST 16
 
 /* What a kernel runs on. */
 typedef struct tn_kernel_args {

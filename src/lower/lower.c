@@ -381,6 +381,50 @@ tn_status tn_lowering_lifetimes(tn_lowerer *l) {
     return TN_OK;
 }
 
+static bool chainable(const tn_plan *p, uint32_t pc) {
+    if (pc >= p->code.len || p->code.data[pc].op != TN_DO_CALL)
+        return false;
+    const tn_kernel *k = &p->kernel.data[p->code.data[pc].a];
+    return k->kind == TN_KERNEL_STRIP || k->kind == TN_KERNEL_REDUCE;
+}
+
+/* The kernels at [first, end): chained, with what is read among them alone. */
+static void chain(tn_plan *p, uint32_t first, uint32_t end) {
+    tn_kernel *k = &p->kernel.data[p->code.data[first].a];
+    k->chain = (uint8_t)(end - first);
+    for (uint32_t i = first; i < end; i++) {
+        tn_kernel *each = k + (i - first);
+        const tn_slot *s = &p->slot.data[each->output[0].slot];
+        bool alone = each->outputs == 1 && s->kind == TN_SLOT_ARENA && !s->fetched && s->first == (int32_t)i &&
+                     s->last > (int32_t)i && s->last < (int32_t)end;
+        for (uint32_t j = first; j < end && alone; j++)
+            alone = j == i || k[j - first].output[0].slot != each->output[0].slot;
+        each->readers = (uint8_t)(alone ? (uint32_t)s->last - i : 0);
+    }
+}
+
+/* Chains are runs of calls that nothing jumps into. */
+static tn_status find_chains(tn_plan *p) {
+    bool *target = tn_alloc_array(p->heap, p->code.len + 1, sizeof *target);
+    if (!target)
+        return TN_ERR_MEMORY;
+    for (uint32_t i = 0; i < p->code.len; i++)
+        if ((p->code.data[i].op == TN_DO_BRANCH || p->code.data[i].op == TN_DO_LOOP) && p->code.data[i].b < p->code.len)
+            target[p->code.data[i].b] = true;
+    for (uint32_t i = 0, end; i < p->code.len; i = end) {
+        end = i + 1;
+        if (!chainable(p, i))
+            continue;
+        while (end - i < TN_CHAIN_MOST && chainable(p, end) && !target[end] &&
+               p->code.data[end].a == p->code.data[end - 1].a + 1)
+            end++;
+        if (end - i > 1)
+            chain(p, i, end);
+    }
+    tn_free(p->heap, target);
+    return TN_OK;
+}
+
 static tn_status lower_all(tn_lowerer *l) {
     tn_graph *g = l->graph;
     for (uint32_t i = 0; i < l->symbols; i++)
@@ -391,6 +435,8 @@ static tn_status lower_all(tn_lowerer *l) {
     TN_TRY(tn_lower_region(l, tn_graph_region(g)));
     TN_TRY(lower_outputs(l));
     TN_TRY(tn_lowering_lifetimes(l));
+    if (l->options->level >= 1)
+        TN_TRY(find_chains(l->plan));
     for (uint32_t i = 0; i < l->symbols; i++)
         if (!push_u32(l, &l->plan->symbol_segment, l->symbol_segment[i]))
             return TN_ERR_MEMORY;

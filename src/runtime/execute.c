@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "interp/interp.h"
+#include "kernels/kernels.h"
 #include "runtime/frame.h"
 
 typedef tn_frame frame;
@@ -261,7 +262,8 @@ static tn_status run_code(frame *f) {
             const tn_kernel *k = &p->kernel.data[in.a];
             tn_kernel_args args = {
                 .kernel = k, .slot = f->slot, .size = f->size, .pool = f->options->pool, .heap = f->heap};
-            TN_TRY(k->impl->run(&args));
+            TN_TRY(k->chain ? tn_chain_run(&args, k->chain) : k->impl->run(&args));
+            pc += k->chain ? k->chain - 1u : 0;
             break;
         }
         case TN_DO_HOST:

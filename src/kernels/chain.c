@@ -1,0 +1,247 @@
+/* Chains: elementwise kernels and reductions that follow each other, run together a few rows at a time, so that what only they read
+   stays in the cache and never reaches its slot. Which kernels of a chain go together is decided when sizes and addresses are known;
+   the bits are those of the kernels one after the other, since no recipe depends on how outputs are grouped. */
+#include "kernels/kernels.h"
+#include "kernels/machine.h"
+
+#include <string.h>
+
+#define BLOCK_BYTES (48 << 10) /* of rows between kernels, in the cache */
+#define ROW_BYTES (512 << 10)  /* of one row between kernels, at most */
+#define PIECE_WORK (1 << 15)
+
+typedef struct link {
+    tn_resolved r;
+    int64_t times;  /* indices of axis 0 that make a row */
+    bool internal;  /* the output is read in the group alone */
+    int64_t row;    /* bytes between rows of the output */
+    size_t scratch; /* where rows of an internal output begin in a block's scratch */
+} link;
+
+typedef struct group {
+    link *link;
+    int count;
+    int64_t rows, block, blocks, per_piece;
+    size_t scratch; /* bytes */
+    tn_heap *heap;
+    _Atomic int failed;
+} group;
+
+/* Bytes that an access reaches, from its base. */
+static void reach(const tn_resolved *r, const tn_resolved_access *a, int axes, const char **low, const char **high) {
+    *low = *high = a->base;
+    for (int i = 0; i < axes; i++) {
+        int64_t bytes = a->stride[i] * (r->extent[i] - 1) * a->element;
+        *(bytes < 0 ? low : high) += bytes;
+    }
+    *high += a->element;
+}
+
+/* Whether an access walks whole rows of `row` bytes, each from its own bytes alone. */
+static bool keeps_rows(const link *l, const tn_resolved_access *a, int axes, int64_t row) {
+    const tn_resolved *r = &l->r;
+    int64_t within = a->stride[0] * (l->times - 1) * a->element;
+    if (a->guards || a->stride[0] * l->times * a->element != row || row <= 0)
+        return false;
+    for (int i = 1; i < axes; i++) {
+        if (a->stride[i] < 0)
+            return false;
+        within += a->stride[i] * (r->extent[i] - 1) * a->element;
+    }
+    return within < row;
+}
+
+static bool overlap(const link *a, const tn_resolved_access *x, int x_axes, const link *b, const tn_resolved_access *y,
+                    int y_axes) {
+    const char *low[2], *high[2];
+    reach(&a->r, x, x_axes, &low[0], &high[0]);
+    reach(&b->r, y, y_axes, &low[1], &high[1]);
+    return low[0] < high[1] && low[1] < high[0];
+}
+
+/* Whether `reader` may read operand k where `writer` writes, row by row. */
+static bool agree(const link *reader, int k, const link *writer, bool later, bool *linked) {
+    const tn_resolved_access *in = &reader->r.operand[k], *out = &writer->r.output[0];
+    int axes = reader->r.outer + reader->r.inner;
+    bool made = later && reader->r.kernel->operand[k].slot == writer->r.kernel->output[0].slot;
+    if (!made && (writer->internal || !overlap(reader, in, axes, writer, out, writer->r.outer)))
+        return true;
+    *linked |= made;
+    /* Made: from its own rows. Else memory that is used again: the same rows, read before they are written. */
+    return in->base == out->base && keeps_rows(reader, in, axes, writer->row) && (made || !later);
+}
+
+/* Whether kernel `last` can run row by row with those before it; these can with each other. */
+static bool joins(const group *g, int last) {
+    const link *l = &g->link[last];
+    const tn_resolved *r = &l->r;
+    bool linked = false, ignored;
+    if (r->extent[0] % g->rows != 0 || r->kernel->outputs != 1 || !keeps_rows(l, &r->output[0], r->outer, l->row))
+        return false;
+    for (int i = 0; i < last; i++) {
+        const link *other = &g->link[i];
+        for (int k = 0; k < r->kernel->operands; k++)
+            if (!agree(l, k, other, true, &linked))
+                return false;
+        for (int k = 0; k < other->r.kernel->operands; k++)
+            if (!agree(other, k, l, false, &ignored))
+                return false;
+        if (!other->internal && !l->internal &&
+            overlap(l, &r->output[0], r->outer, other, &other->r.output[0], other->r.outer))
+            return false;
+    }
+    return last == 0 || linked;
+}
+
+static void measure(group *g, int count) {
+    g->rows = INT64_MAX;
+    for (int j = 0; j < count; j++)
+        g->rows = g->link[j].r.extent[0] < g->rows ? g->link[j].r.extent[0] : g->rows;
+    for (int j = 0; j < count; j++) {
+        link *l = &g->link[j];
+        l->times = l->r.extent[0] / g->rows;
+        l->row = l->r.output[0].stride[0] * l->times * l->r.output[0].element;
+        l->internal = l->r.kernel->readers > 0 && j + l->r.kernel->readers < count;
+    }
+}
+
+/* Whether a kernel can be part of a group at all. */
+static bool admits(const link *l) {
+    const tn_resolved *r = &l->r;
+    for (int k = 0; k < r->kernel->operands; k++)
+        if (r->operand[k].guards)
+            return false;
+    return r->outer > 0 && r->outputs_count > 0 && r->inner_count > 0 && r->extent[0] > 1;
+}
+
+/* How many of the links run together, from the first on. */
+static int grow(group *g, int most) {
+    int count = 0;
+    for (; count < most && admits(&g->link[count]); count++) {
+        int64_t rows = g->rows;
+        measure(g, count + 1);
+        for (int j = rows == g->rows ? count : 0; j <= count; j++)
+            if (!joins(g, j)) {
+                measure(g, count ? count : 1);
+                return count ? count : 1;
+            }
+    }
+    return count ? count : 1;
+}
+
+/* --- running -------------------------------------------------------------------------------------------------------------------------- */
+
+/* Whether an operand is the internal output of an earlier kernel: its link. */
+static const link *maker_of(const group *g, int j, int operand) {
+    for (int i = 0; i < j; i++)
+        if (g->link[i].internal && g->link[j].r.kernel->operand[operand].slot == g->link[i].r.kernel->output[0].slot)
+            return &g->link[i];
+    return NULL;
+}
+
+static void run_block(const group *g, int64_t first, int64_t rows, char *scratch, tn_resolved_access *copy) {
+    for (int j = 0; j < g->count; j++) {
+        const link *l = &g->link[j];
+        tn_resolved r = l->r;
+        int operands = r.kernel->operands;
+        memcpy(copy, l->r.operand, (size_t)operands * sizeof *copy);
+        copy[operands] = l->r.output[0];
+        r.operand = copy;
+        r.output = copy + operands;
+        r.outputs_count = r.outputs_count / r.extent[0] * (rows * l->times);
+        r.extent[0] = rows * l->times;
+        for (int k = 0; k <= operands; k++) {
+            const link *maker = k == operands ? (l->internal ? l : NULL) : maker_of(g, j, k);
+            if (maker)
+                copy[k].base = scratch + maker->scratch;
+            else
+                copy[k].base += first * l->times * copy[k].stride[0] * copy[k].element;
+        }
+        (r.kernel->kind == TN_KERNEL_STRIP ? tn_strip_run_resolved : tn_reduce_run_resolved)(&r, NULL);
+    }
+}
+
+static void piece(void *ctx, int64_t index) {
+    group *g = ctx;
+    int64_t end = (index + 1) * g->per_piece < g->blocks ? (index + 1) * g->per_piece : g->blocks;
+    tn_resolved_access copy[TN_MACHINE_REGISTERS];
+    char *scratch = tn_alloc_aligned(g->heap, g->scratch + 64, 64);
+    if (!scratch) {
+        g->failed = 1;
+        return;
+    }
+    for (int64_t b = index * g->per_piece; b < end; b++) {
+        int64_t first = b * g->block, left = g->rows - first;
+        run_block(g, first, left < g->block ? left : g->block, scratch, copy);
+    }
+    tn_free(g->heap, scratch);
+}
+
+static bool prepare(group *g) {
+    double work = 0;
+    int64_t row = 0;
+    for (int j = 0; j < g->count; j++) {
+        const tn_resolved *r = &g->link[j].r;
+        work += (double)r->outputs_count * (double)(r->inner_count + r->kernel->steps + r->kernel->epilogue);
+        row += g->link[j].internal ? g->link[j].row : 0;
+    }
+    if (row == 0 || row > ROW_BYTES)
+        return false;
+    g->block = BLOCK_BYTES / row;
+    g->block = g->block < 1 ? 1 : g->block > g->rows ? g->rows : g->block;
+    work /= PIECE_WORK;
+    int64_t pieces = work < 2 ? 1 : work > 64 ? 64 : (int64_t)work, even = (g->rows + pieces - 1) / pieces;
+    g->block = even < g->block ? even : g->block;
+    g->blocks = (g->rows + g->block - 1) / g->block;
+    g->per_piece = (g->blocks + pieces - 1) / pieces;
+    g->scratch = 0;
+    for (int j = 0; j < g->count; j++) {
+        g->link[j].scratch = g->scratch;
+        if (g->link[j].internal)
+            g->scratch += ((size_t)(g->block * g->link[j].row) + 127) & ~(size_t)63;
+    }
+    return true;
+}
+
+static tn_status run_group(group *g, const tn_kernel_args *args) {
+    if (g->count > 1 && prepare(g)) {
+        tn_pool_run(args->pool, (g->blocks + g->per_piece - 1) / g->per_piece, piece, g);
+        return g->failed ? tn_fail(TN_ERR_MEMORY, "out of memory in a chain of kernels") : TN_OK;
+    }
+    for (int j = 0; j < g->count; j++) {
+        const tn_resolved *r = &g->link[j].r;
+        (r->kernel->kind == TN_KERNEL_STRIP ? tn_strip_run_resolved : tn_reduce_run_resolved)(r, args->pool);
+    }
+    return TN_OK;
+}
+
+/* Whether what goes from kernel to kernel is more than the cache keeps anyway. */
+static bool is_large(const link *links, uint32_t count) {
+    double bytes = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (links[i].r.kernel->readers)
+            bytes += (double)links[i].r.outputs_count * (double)links[i].r.output[0].element;
+    return bytes > 2 * BLOCK_BYTES;
+}
+
+tn_status tn_chain_run(const tn_kernel_args *args, uint32_t count) {
+    link links[TN_CHAIN_MOST];
+    uint32_t have = 0;
+    tn_status status = TN_OK;
+    for (; have < count; have++) {
+        tn_kernel_args each = *args;
+        each.kernel += have;
+        if ((status = tn_resolve(&links[have].r, &each)) != TN_OK)
+            break;
+    }
+    bool together = status == TN_OK && is_large(links, count);
+    for (uint32_t first = 0; first < count && status == TN_OK;) {
+        group g = {.link = links + first, .heap = args->heap};
+        g.count = together ? grow(&g, (int)(count - first)) : 1;
+        status = run_group(&g, args);
+        first += (uint32_t)g.count;
+    }
+    for (uint32_t i = 0; i < have; i++)
+        tn_resolved_free(&links[i].r);
+    return status;
+}
