@@ -160,6 +160,15 @@ static void decode(const tn_resolved *r, const int *axes, int count, int64_t ind
     }
 }
 
+/* The next of the indices that `decode` counts. */
+static void advance(const tn_resolved *r, const int *axes, int count, int64_t *at) {
+    for (int i = count - 1; i >= 0; i--) {
+        if (++at[axes[i]] < r->extent[axes[i]])
+            return;
+        at[axes[i]] = 0;
+    }
+}
+
 static void row_at(const gemm *g, const int64_t *at, row_info *info) {
     const tn_resolved_access *a = &g->r->operand[0];
     info->a = (const float *)a->base + tn_machine_offset(a, g->r->outer, at);
@@ -213,30 +222,52 @@ static void point_rows(const gemm *g, const row_info *info, int64_t rows, const 
     } while (next_tap(g, at, g->run_axis));
 }
 
-/* Copies rows so that their summed elements lie side by side. */
+/* The elements [*low, *high) of a run of n, `coef` apart in each guard's value, that lie inside. */
+static void inside_run(const tn_resolved_access *a, const row_info *row, const int64_t *guard, const int64_t *coef,
+                       int64_t n, int64_t *low, int64_t *high) {
+    int64_t lo = 0, hi = n;
+    for (int i = 0; i < a->guards; i++) {
+        int64_t v = row->guard[i] + guard[i], left = a->guard[i].extent - v, c = coef[i];
+        int64_t from = v >= 0 ? 0 : c == 1 ? -v : c ? (c - 1 - v) / c : n;
+        int64_t to = left <= 0 ? 0 : c == 1 ? left : c ? (left + c - 1) / c : n;
+        lo = from > lo ? from : lo;
+        hi = to < hi ? to : hi;
+    }
+    *low = lo < hi ? lo : 0;
+    *high = lo < hi ? hi : 0;
+}
+
+/* Copies rows so that their summed elements lie side by side: runs along the last summed axis that is more than one element. */
 static void pack_rows(const gemm *g, const row_info *info, int64_t rows, float *to, const float **table) {
     const tn_resolved_access *a = &g->r->operand[0];
-    int last = g->run_axis > g->last_sum ? g->last_sum : g->run_axis;
-    int64_t length = 1, step = a->stride[g->last_sum];
-    if (g->run_axis <= g->last_sum)
-        length = g->run, step = 1;
-    else if (!guards_use(a, g->last_sum))
-        length = g->r->extent[g->last_sum];
+    int last = g->last_sum;
+    while (last > g->first_sum && g->r->extent[last] == 1)
+        last--;
+    int64_t length = g->r->extent[last], step = a->stride[last], coef[4] = {0};
+    if (g->run_axis <= last)
+        last = g->run_axis, length = g->run, step = 1;
     else
-        last = g->last_sum + 1;
-    int64_t at[TN_MACHINE_AXES] = {0}, offset, guard[4], k = 0;
+        for (int i = 0; i < a->guards; i++)
+            coef[i] = a->guard[i].coef[last];
+    int64_t at[TN_MACHINE_AXES] = {0}, offset, guard[4], k = 0, low, high;
     for (int64_t i = 0; i < rows; i++)
         table[i] = to + i * g->k;
     do {
         tap_at(g, at, last, &offset, guard);
         for (int64_t i = 0; i < rows; i++) {
             float *line = to + i * g->k + k;
-            if (!inside(a, &info[i], guard))
-                for (int64_t j = 0; j < length; j++)
-                    line[j] = 0;
+            const float *from = info[i].a + offset;
+            inside_run(a, &info[i], guard, coef, length, &low, &high);
+            for (int64_t j = 0; j < low; j++)
+                line[j] = 0;
+            if (step == 1)
+                for (int64_t j = low; j < high; j++)
+                    line[j] = from[j];
             else
-                for (int64_t j = 0; j < length; j++)
-                    line[j] = info[i].a[offset + j * step];
+                for (int64_t j = low; j < high; j++)
+                    line[j] = from[j * step];
+            for (int64_t j = high; j < length; j++)
+                line[j] = 0;
         }
         k += length;
     } while (next_tap(g, at, last));
@@ -332,8 +363,8 @@ static void piece(void *ctx, int64_t index) {
     int64_t at[TN_MACHINE_AXES] = {0};
     decode(r, g->batch, g->n_batch, batch, at);
     const tn_resolved_access *c = &r->output[0];
-    for (int64_t i = 0; i < rows; i++) {
-        decode(r, g->rows, g->n_rows, first + i, at);
+    decode(r, g->rows, g->n_rows, first, at);
+    for (int64_t i = 0; i < rows; i++, advance(r, g->rows, g->n_rows, at)) {
         row_at(g, at, &s.info[i]);
         s.out[i] = g->in_place ? (float *)c->base + tn_machine_offset(c, r->outer, at) : s.sums + i * width - from;
     }
