@@ -160,7 +160,9 @@ TN_VM float tn_vm_erf(float x) {
     q = TN_VM_MADD(q, t, 0x1.af14fep-4f);
     q = TN_VM_MADD(q, t, 0x1.457e88p-1f);
     q = TN_VM_MADD(q, t, 0x1.20e614p+0f);
-    float far = tn_vm_with_sign(1.0f - tn_vm_exp(-q * t), x);
+    float rounded, e = 1.0f + tn_vm_expm1_near(tn_vm_reduce(-q * t, &rounded)); /* exp, far from over- and underflow */
+    e *= tn_vm_float((tn_vm_bits(rounded) - tn_vm_bits(TN_VM_ROUND) + 127) << 23);
+    float far = tn_vm_with_sign(1.0f - e, x);
     float y = a < 0.9296875f ? near : far;
     return x != x ? x : y;
 }
