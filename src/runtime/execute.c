@@ -262,8 +262,9 @@ static tn_status run_code(frame *f) {
             const tn_kernel *k = &p->kernel.data[in.a];
             tn_kernel_args args = {
                 .kernel = k, .slot = f->slot, .size = f->size, .pool = f->options->pool, .heap = f->heap};
-            TN_TRY(k->chain ? tn_chain_run(&args, k->chain) : k->impl->run(&args));
-            pc += k->chain ? k->chain - 1u : 0;
+            bool together = k->chain && !f->lacking && !f->late; /* else each is admitted by itself */
+            TN_TRY(together ? tn_chain_run(&args, k->chain) : k->impl->run(&args));
+            pc += together ? k->chain - 1u : 0;
             break;
         }
         case TN_DO_HOST:
