@@ -41,5 +41,6 @@ tn_status tn_cli_info(const tn_cli_options *options);
 tn_status tn_cli_ops(const tn_cli_options *options);
 tn_status tn_cli_optimize(const tn_cli_options *options);
 tn_status tn_cli_test(const tn_cli_options *options);
+tn_status tn_cli_verify(const tn_cli_options *options);
 
 #endif

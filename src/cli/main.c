@@ -61,7 +61,21 @@ const tn_cli_command tn_cli_commands[] = {
      tn_cli_optimize,
      1,
      1},
-    {.name = "verify"},
+    {"verify",
+     TN_CLI_VERIFY,
+     "MODEL [option]...",
+     "check every optimisation on this model",
+     {"tenon verify model.onnx", "each pass, the plan and each kernel against the reference, on made-up inputs",
+      "tenon verify model.onnx --samples 20 --seed 7 --isa generic", "more of them, with the plain kernels",
+      "tenon verify model.onnx --dim batch=4 --disable cse --json", "sizes fixed, a pass left out, for programs"},
+     "Inputs are random and corner values (zeros of both signs, extremes, infinities, NaN); free sizes are sampled, 0\n"
+     "and 1 included. A pass that says so must keep every bit; elsewhere a result may be off by what moves it when "
+     "the\n"
+     "roundings of the reference are moved. The first difference is named: pass or kernel, node, worst element. Exit\n"
+     "status 1 if there is one.",
+     tn_cli_verify,
+     1,
+     1},
     {.name = "bisect"},
     {.name = "diff"},
     {.name = "view"},

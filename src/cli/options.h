@@ -19,10 +19,10 @@ typedef struct tn_cli_options {
     struct tn_op_set *op_set; /* the operators of the plugins; NULL: none. Made by tn_cli_plugins_load */
     const char *level;        /* "0" to "3" */
     const char *backend, *isa, *disable, *passes, *dump;
-    const char *fill, *output_dir, *format, *filter, *ops;
+    const char *fill, *output_dir, *format, *filter, *ops, *tolerance;
     const char *output; /* -o */
     uint64_t opset;
-    uint64_t threads, jobs, timeout, seed, max_bytes, max_ops;
+    uint64_t threads, jobs, samples, timeout, seed, max_bytes, max_ops;
     bool standard, external, explain;
     bool json, markdown, quiet, verbose, limits, help, version;
 } tn_cli_options;
@@ -43,7 +43,15 @@ typedef struct tn_cli_command {
 /* All subcommands, ended by a NULL name (main.c). */
 extern const tn_cli_command tn_cli_commands[];
 
-enum { TN_CLI_RUN = 1, TN_CLI_INFO = 2, TN_CLI_TEST = 4, TN_CLI_OPTIMIZE = 8, TN_CLI_OPS = 1 << 10, TN_CLI_ALL = ~0 };
+enum {
+    TN_CLI_RUN = 1,
+    TN_CLI_INFO = 2,
+    TN_CLI_TEST = 4,
+    TN_CLI_OPTIMIZE = 8,
+    TN_CLI_VERIFY = 16,
+    TN_CLI_OPS = 1 << 10,
+    TN_CLI_ALL = ~0
+};
 
 /* Reads argv. TN_ERR_USAGE, or TN_ERR_UNSUPPORTED for what is not built yet. Free with tn_cli_options_free in any case. */
 tn_status tn_cli_parse(int argc, char **argv, tn_cli_options *out);

@@ -54,6 +54,7 @@ bool tn_object_same_bits(const tn_object *a, const tn_object *b) {
 typedef struct mover {
     uint64_t state;
     double scale;
+    tn_oracle *oracle;
     bool every; /* exact arithmetic too: its inputs may have moved across what it rounds to */
 } mover;
 
@@ -131,9 +132,9 @@ static void move_zero(tn_dtype dtype, void *data, int64_t i, bool sum, bool up) 
 }
 
 /* terms: the sums of absolute terms of a sum; NULL: no sum. */
-static void move_elements(mover *m, tn_tensor *t, const tn_tensor *terms, bool exact) {
+static void move_elements(mover *m, tn_tensor *t, const tn_tensor *terms, double spread, bool exact) {
     tn_dtype dtype = (tn_dtype)t->dtype;
-    double unit = rounding_unit(dtype) * m->scale;
+    double unit = rounding_unit(dtype) * m->scale * (terms ? spread : 1);
     uint64_t bits = 0;
     for (int64_t i = 0; i < t->count; i++) {
         if (i % 64 == 0)
@@ -154,6 +155,44 @@ static void move_elements(mover *m, tn_tensor *t, const tn_tensor *terms, bool e
     }
 }
 
+/* How many terms each element of a sum has, about. */
+static double term_count(const tn_eval *e) {
+    const tn_tensor *x = tn_eval_in(e, 0), *y = tn_eval_out(e, 0);
+    const int64_t *axes;
+    uint32_t n = tn_attr_ints(e->graph, e->node, "a_contract", &axes);
+    if (e->inputs == 1)
+        return y->count && x->count > y->count ? (double)x->count / (double)y->count : 1;
+    if (e->inputs == 2 && tn_node_attr(e->graph, e->node, "a_contract")) {
+        double count = 1;
+        for (uint32_t i = 0; i < n; i++)
+            count *= (double)x->dims[axes[i]];
+        return count;
+    }
+    const tn_tensor *w = e->inputs == 2 ? tn_eval_in(e, 1) : x; /* a convolution */
+    return w->rank && w->dims[0] ? (double)w->count / (double)w->dims[0] : 1;
+}
+
+#define KEPT_BYTES ((size_t)1 << 30)
+
+/* The sums of absolute terms, kept for the next run where the node runs once in each. A new reference. */
+static tn_status find_terms(tn_oracle *o, const tn_eval *e, tn_object **terms) {
+    bool once =
+        o->once == e->graph && (o->anywhere || tn_node_parent(e->graph, e->node).id == tn_graph_region(e->graph).id);
+    if (once && !o->terms && !(o->terms = tn_alloc_array(o->options.heap, o->once->node.len + 1u, sizeof(tn_object *))))
+        return tn_error_status();
+    if (once && o->terms[e->node.id]) {
+        *terms = tn_object_retain(o->terms[e->node.id]);
+        return TN_OK;
+    }
+    tn_status status = sum_terms(e, terms);
+    size_t bytes = status == TN_OK ? tn_tensor_bytes((tn_tensor *)*terms) : 0;
+    if (status == TN_OK && once && bytes <= KEPT_BYTES - o->terms_bytes) {
+        o->terms[e->node.id] = tn_object_retain(*terms);
+        o->terms_bytes += bytes;
+    }
+    return status;
+}
+
 static tn_status adjust(void *ctx, tn_eval *e) {
     mover *m = ctx;
     const tn_op *op = tn_node_op(e->graph, e->node);
@@ -168,10 +207,11 @@ static tn_status adjust(void *ctx, tn_eval *e) {
             continue;
         tn_object *terms = NULL;
         if (sums)
-            TN_TRY(sum_terms(e, &terms));
+            TN_TRY(find_terms(m->oracle, e, &terms));
         tn_tensor *own = tn_tensor_copy(t);
         if (own) {
-            move_elements(m, own, (tn_tensor *)terms, exact);
+            double spread = sums ? sqrt(term_count(e)) / 8 : 1;
+            move_elements(m, own, (tn_tensor *)terms, spread > 1 ? spread : 1, exact);
             tn_object_destroy(e->out[i]);
             e->out[i] = tn_tensor_object(own);
         }
@@ -189,7 +229,7 @@ static tn_status run_moved(tn_oracle *o, uint32_t runs, double scale, bool every
     if (!o->moved)
         return tn_error_status();
     while (runs-- > 0) {
-        mover m = {.state = o->seed + o->runs * 0x632BE59BD9B4E019u, .scale = scale, .every = every};
+        mover m = {.state = o->seed + o->runs * 0x632BE59BD9B4E019u, .oracle = o, .scale = scale, .every = every};
         tn_interp_options options = o->options;
         options.adjust = adjust;
         options.adjust_ctx = &m;
@@ -220,9 +260,12 @@ void tn_oracle_free(tn_oracle *o) {
         tn_object_destroy(o->base[i]);
     for (size_t i = 0; o->moved && i < (size_t)o->runs * o->count; i++)
         tn_object_destroy(o->moved[i]);
+    for (uint32_t i = 0; o->terms && i < o->once->node.len; i++)
+        tn_object_destroy(o->terms[i]);
+    tn_free(o->options.heap, o->terms);
     tn_free(o->options.heap, o->base);
     tn_free(o->options.heap, o->moved);
-    o->base = o->moved = NULL;
+    o->base = o->moved = o->terms = NULL;
     o->runs = 0;
 }
 

@@ -2,7 +2,7 @@
 
    Where bits may differ, the unit of an element is what it moves by when the reference is run again with every rounding moved: each
    result of an operation that is not exact becomes x +- u * t, u the rounding unit of its dtype and t the sum of the absolute terms
-   (contractions, sums), or |x|. So cancellation, depth and width are accounted for element by element, through any operator, and
+   times sqrt(n) / 8, n their number (contractions, sums), or |x|. So cancellation, depth and width are accounted for element by element, through any operator, and
    what exact operations alone lead to must have the same bits. */
 #ifndef TN_INTERP_ORACLE_H
 #define TN_INTERP_ORACLE_H
@@ -24,6 +24,9 @@ typedef struct tn_oracle {
     void *ctx;
     tn_interp_options options;
     uint32_t count;
+    const tn_graph
+        *once;        /* nodes of this graph run once in a run: what does not change between runs is kept; NULL: none */
+    bool anywhere;    /* all its nodes, not only those of the main region */
     double factor;    /* 0: TN_ORACLE_FACTOR */
     double tolerance; /* more that is allowed: this share of the rms of a tensor; 0: nothing */
     uint64_t seed;
@@ -31,6 +34,8 @@ typedef struct tn_oracle {
     tn_object **base;  /* [count] of the reference as it is */
     tn_object **moved; /* [runs * count]; NULL where a run failed */
     uint32_t runs;
+    tn_object **terms; /* by node of `once`: its sums of absolute terms */
+    size_t terms_bytes;
 } tn_oracle;
 
 /* How a result differs; the worst element, or what is wrong with the whole. */

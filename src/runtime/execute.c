@@ -71,7 +71,7 @@ static tn_status take_input(frame *f, uint32_t index, tn_object *object) {
 /* --- host instructions ------------------------------------------------------------------------------------------------------------------ */
 
 /* A place as an object: the host object itself, or a view of the slot. A new reference. */
-static tn_object *view_object(frame *f, uint32_t index) {
+static tn_object *view_object(const frame *f, uint32_t index) {
     const tn_plan *p = f->plan;
     const tn_view *view = &p->view.data[index];
     const tn_slot *s = &p->slot.data[view->slot];
@@ -247,6 +247,17 @@ static bool condition(const frame *f, uint32_t index) {
     return ((const uint8_t *)f->slot[v->slot])[f->size[v->offset]] != 0;
 }
 
+static tn_object *shown_view(const void *f, uint32_t view) {
+    return view_object(f, view);
+}
+
+static tn_status show(const frame *f, uint32_t kernel, bool after) {
+    if (!f->options->watch)
+        return TN_OK;
+    const tn_execute_watch w = {.kernel = kernel, .after = after, .env = &f->env, .view = shown_view, .frame = f};
+    return f->options->watch(f->options->watch_ctx, &w);
+}
+
 static tn_status run_code(frame *f) {
     const tn_plan *p = f->plan;
     for (uint32_t pc = 0; pc < p->code.len; pc++) {
@@ -262,8 +273,11 @@ static tn_status run_code(frame *f) {
             const tn_kernel *k = &p->kernel.data[in.a];
             tn_kernel_args args = {
                 .kernel = k, .slot = f->slot, .size = f->size, .pool = f->options->pool, .heap = f->heap};
-            bool together = k->chain && !f->lacking && !f->late; /* else each is admitted by itself */
+            /* else each is admitted, or shown, by itself */
+            bool together = k->chain && !f->lacking && !f->late && !f->options->watch;
+            TN_TRY(show(f, in.a, false));
             TN_TRY(together ? tn_chain_run(&args, k->chain) : k->impl->run(&args));
+            TN_TRY(show(f, in.a, true));
             pc += together ? k->chain - 1u : 0;
             break;
         }

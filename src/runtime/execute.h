@@ -4,6 +4,15 @@
 
 #include "lower/plan.h"
 
+/* Shown to `watch`: a kernel that is about to run, or has run. */
+typedef struct tn_execute_watch {
+    uint32_t kernel;
+    bool after;
+    const tn_dim_env *env;                                /* sizes bound so far */
+    tn_object *(*view)(const void *frame, uint32_t view); /* what a view of the plan holds now: a new reference */
+    const void *frame;
+} tn_execute_watch;
+
 typedef struct tn_execute_options {
     tn_heap *heap;
     tn_pool *pool;
@@ -11,7 +20,9 @@ typedef struct tn_execute_options {
     void *log_ctx;
     uint64_t max_bytes;         /* refuse to allocate more for this run; 0: no limit */
     struct tn_late_cache *late; /* of nodes that are expanded at run time; NULL: none */
-    uint64_t *arena_bytes;      /* receives the bytes of the run's arenas; NULL: not wanted */
+    tn_status (*watch)(void *ctx, const tn_execute_watch *watch); /* around every kernel; NULL: not */
+    void *watch_ctx;
+    uint64_t *arena_bytes; /* receives the bytes of the run's arenas; NULL: not wanted */
 } tn_execute_options;
 
 /* Runs a plan: in[i] is graph input i (NULL: not given, which is an error when the plan reads it). out[i] receives output i of the

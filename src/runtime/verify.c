@@ -1,0 +1,294 @@
+/* Checked mode: samples of inputs, and the order of checks. */
+#include "runtime/verify.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "kernels/kernels.h"
+
+/* --- samples ------------------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t next(uint64_t *state) { /* splitmix64 */
+    uint64_t z = *state += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+static double uniform(uint64_t *state) {
+    return (double)(next(state) >> 11) * 0x1p-53;
+}
+
+/* Values that show what others hide: zeros of both signs, extremes, infinities, NaN. */
+static double corner(uint64_t *state, tn_dtype dtype) {
+    double most = dtype == TN_F64   ? 0x1.fffffffffffffp1023
+                  : dtype == TN_F16 ? 65504
+                                    : 0x1.fep127,
+           least = dtype == TN_F64   ? 0x1p-1074
+                   : dtype == TN_F16 ? 0x1p-24
+                                     : 0x1p-149;
+    const double values[] = {0,     -0.0,   1,    -1,   0.5,  -2,       most,      -most,
+                             least, -least, 88.7, -104, 1e-5, INFINITY, -INFINITY, NAN};
+    return values[next(state) % 16];
+}
+
+static tn_status fill(tn_tensor *t, uint64_t *state, int corners) {
+    tn_dtype d = (tn_dtype)t->dtype;
+    for (int64_t i = 0; i < t->count; i++) {
+        uint64_t r = next(state);
+        if (d == TN_STRING) {
+            char text[8];
+            size_t n = 3 + r % 6;
+            for (size_t k = 0; k < n; k++)
+                text[k] = (char)('a' + (r >> (8 + 5 * k)) % 26);
+            TN_TRY(tn_tensor_set_string(t, i, text, n));
+        } else if (tn_dtype_is_complex(d)) {
+            double x = uniform(state) * 2 - 1, y = uniform(state) * 2 - 1;
+            if (d == TN_C64)
+                memcpy((float *)t->data + 2 * i, (float[2]){(float)x, (float)y}, 8);
+            else
+                memcpy((double *)t->data + 2 * i, (double[2]){x, y}, 16);
+        } else if (tn_dtype_is_float(d)) {
+            double x = (uniform(state) + uniform(state) + uniform(state) + uniform(state) - 2) * 1.7;
+            tn_store_f64(d, t->data, i, (int)(r % 100) < corners ? corner(state, d) : x);
+        } else
+            tn_store_i64(d, t->data, i, (int64_t)(r >> 63)); /* safe as an index and as a condition */
+    }
+    return TN_OK;
+}
+
+typedef struct symbols {
+    uint8_t *used;
+    bool any;
+} symbols;
+
+static void note(void *ctx, uint32_t symbol) {
+    symbols *s = ctx;
+    if (s->used)
+        s->used[symbol] = 1;
+    s->any = true;
+}
+
+static void visit_symbols(const tn_graph *g, symbols *s) {
+    for (uint32_t i = 0; i < tn_graph_input_count(g); i++) {
+        tn_value v = tn_graph_input(g, i);
+        for (int d = 0; d < tn_value_rank(g, v); d++)
+            tn_dim_symbols(&g->dims, tn_value_dims(g, v)[d], note, s);
+    }
+}
+
+bool tn_verify_sizes_vary(const tn_graph *g) {
+    symbols s = {0};
+    visit_symbols(g, &s);
+    return s.any;
+}
+
+/* Sample 0 has sizes 1, 1 small ones, 2 small ones and corner values, 3 sizes 0; then in turn. */
+static int64_t pick_size(uint32_t index, uint64_t *state) {
+    static const int64_t sizes[] = {1, 2, 3, 4, 5, 8};
+    switch (index % 4) {
+    case 0: return index ? 1 + (int64_t)(next(state) % 17) : 1;
+    case 3: return index == 3 ? 0 : (int64_t)(next(state) % 2);
+    default: return sizes[next(state) % 6];
+    }
+}
+
+tn_status tn_verify_sample_make(tn_verify_sample *sample, tn_heap *heap, const tn_graph *g, const uint8_t *wanted,
+                                uint64_t seed, uint32_t index, int64_t least, bool *possible) {
+    uint64_t state = seed * 0xD1342543DE82EF95u + index + 1;
+    int corners = index % 4 == 2 || (index == 1 && !tn_verify_sizes_vary(g)) ? 4 : 0;
+    tn_dim_env env;
+    symbols s = {.used = tn_alloc(heap, g->dims.symbol.len + 1u)};
+    uint32_t n = tn_graph_input_count(g);
+    *possible = true;
+    *sample = (tn_verify_sample){.count = n, .in = tn_alloc_array(heap, n + 1u, sizeof(tn_object *))};
+    bool ready = s.used && sample->in && tn_dim_env_init(&env, heap, &g->dims);
+    if (!ready) {
+        tn_free(heap, s.used);
+        return tn_error_status();
+    }
+    visit_symbols(g, &s);
+    size_t used =
+        (size_t)snprintf(sample->text, sizeof sample->text, "%s values", corners ? "random and corner" : "random");
+    for (uint32_t i = 0; i < g->dims.symbol.len; i++) {
+        if (!s.used[i])
+            continue;
+        int64_t low = g->dims.symbol.data[i].low, high = g->dims.symbol.data[i].high, size = pick_size(index, &state);
+        size = size < least ? least : size;
+        env.value[i] = size < low ? low : size > high ? high : size;
+        env.bound[i] = 1;
+        if (used < sizeof sample->text - 60)
+            used += (size_t)snprintf(sample->text + used, sizeof sample->text - used, ", %.30s=%" PRId64,
+                                     tn_dim_symbol_name(&g->dims, i), env.value[i]);
+    }
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < n && status == TN_OK && *possible; i++) {
+        tn_value v = tn_graph_input(g, i);
+        tn_type type = tn_value_type(g, v);
+        int64_t dims[TN_MAX_RANK];
+        int rank = tn_value_rank(g, v);
+        if (!wanted[i])
+            continue;
+        *possible = type.id && tn_type_kind(g, type) == TN_KIND_TENSOR && tn_value_dtype(g, v) != TN_DTYPE_NONE;
+        if (rank < 0) /* unranked */
+            rank = (int)(next(&state) % 3), dims[0] = dims[1] = 2;
+        else
+            for (int d = 0; d < rank && *possible; d++)
+                *possible = tn_dim_eval(&g->dims, &env, tn_value_dims(g, v)[d], &dims[d]) && dims[d] >= 0;
+        tn_tensor *t = *possible ? tn_tensor_create_in(heap, tn_value_dtype(g, v), rank, dims) : NULL;
+        if (*possible)
+            status = t ? fill(t, &state, corners) : tn_error_status();
+        sample->in[i] = t ? tn_tensor_object(t) : NULL;
+    }
+    tn_dim_env_free(&env);
+    tn_free(heap, s.used);
+    return status;
+}
+
+void tn_verify_sample_free(tn_verify_sample *sample, tn_heap *heap) {
+    for (uint32_t i = 0; sample->in && i < sample->count; i++)
+        tn_object_destroy(sample->in[i]);
+    tn_free(heap, sample->in);
+    *sample = (tn_verify_sample){0};
+}
+
+/* --- all of it ------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct checking {
+    tn_model *model;
+    const tn_verify_options *o;
+    tn_verify_result *r;
+    tn_heap *heap;
+    tn_graph *graph;
+    tn_verify_steps *steps;
+    tn_plan *plan;
+    tn_pool *pool;
+    uint32_t samples;
+    uint8_t *wanted; /* by input of the model: without default */
+} checking;
+
+static void log_text(void *ctx, const char *text) {
+    const tn_model *m = ctx;
+    if (m->log)
+        m->log(m->log_user, text);
+}
+
+static tn_status compile(checking *c) {
+    const tn_verify_options *o = c->o;
+    const tn_graph *from = c->model->graph;
+    c->graph = tn_graph_clone(from, NULL, NULL);
+    if (!c->graph)
+        return tn_error_status();
+    if (o->dims && *o->dims)
+        TN_TRY(tn_graph_fix_dims(c->graph, o->dims));
+    tn_pass_context p = {.level = o->level,
+                         .disable = o->disable,
+                         .passes = o->passes,
+                         .dump = o->dump,
+                         .verify = true,
+                         .bind_defaults = true,
+                         .evaluate = tn_pass_evaluate,
+                         .evaluate_ctx = c->heap,
+                         .max_nodes = c->model->max_ops,
+                         .rewrites = o->rewrites,
+                         .rewrite_count = o->rewrite_count,
+                         .log = log_text,
+                         .log_ctx = c->model};
+    tn_status status = tn_verify_steps_make(&c->steps, c->graph, &p, o);
+    tn_pass_context_free(&p);
+    TN_TRY(status);
+    c->r->passes = tn_verify_steps_count(c->steps, &c->r->changed);
+    tn_graph *copy = tn_graph_clone(c->graph, NULL, NULL);
+    if (!copy)
+        return tn_error_status();
+    c->plan = tn_lower(
+        c->heap, copy,
+        &(tn_lower_options){.level = o->level, .isa = o->isa, .kernels = o->kernels ? o->kernels : tn_kernels()});
+    if (!c->plan)
+        return tn_error_status();
+    c->r->kernels = c->plan->kernel.len;
+    return TN_OK;
+}
+
+/* The sample by input of the plan's graph, found by name. */
+static tn_status for_plan(const checking *c, const tn_verify_sample *sample, tn_verify_sample *out) {
+    const tn_graph *g = c->plan->graph, *from = c->model->graph;
+    *out = (tn_verify_sample){.count = tn_graph_input_count(g)};
+    out->in = tn_alloc_array(c->heap, out->count + 1u, sizeof(tn_object *));
+    if (!out->in)
+        return tn_error_status();
+    for (uint32_t i = 0; i < out->count; i++)
+        for (uint32_t k = 0; k < sample->count; k++)
+            if (sample->in[k] && !out->in[i] &&
+                strcmp(tn_value_name(g, tn_graph_input(g, i)), tn_value_name(from, tn_graph_input(from, k))) == 0)
+                out->in[i] = tn_object_retain(sample->in[k]);
+    return TN_OK;
+}
+
+/* One attempt; *refused: the model takes no such inputs. */
+static tn_status try_sample(checking *c, uint32_t index, int64_t least, bool *refused) {
+    tn_verify_sample sample, mapped = {0};
+    bool possible;
+    tn_interp_options interp = {.heap = c->heap, .pool = c->pool};
+    tn_status status = tn_verify_sample_make(&sample, c->heap, tn_verify_steps_graph(c->steps), c->wanted, c->o->seed,
+                                             index, least, &possible);
+    if (status == TN_OK && possible)
+        status = tn_verify_steps_run(c->steps, c->o, &interp, &sample, refused, c->r);
+    if (status == TN_OK && possible && c->r->holds)
+        status = for_plan(c, &sample, &mapped);
+    if (status == TN_OK && possible && c->r->holds)
+        status = tn_verify_plan_run(c->plan, c->o, &interp, &mapped, c->r);
+    *refused |= !possible;
+    snprintf(c->r->inputs, sizeof c->r->inputs, "%s", sample.text);
+    tn_verify_sample_free(&mapped, c->heap);
+    tn_verify_sample_free(&sample, c->heap);
+    return status;
+}
+
+/* Sizes that the model refuses are made larger: windows want room. */
+static tn_status check_sample(checking *c, uint32_t index) {
+    static const int64_t least[] = {0, 4, 16, 48, 160, 1024};
+    bool refused = false, vary = tn_verify_sizes_vary(tn_verify_steps_graph(c->steps));
+    for (size_t i = 0; i < sizeof least / sizeof *least && c->r->holds && (i == 0 || (refused && vary)); i++) {
+        refused = false;
+        TN_TRY(try_sample(c, index, least[i], &refused));
+    }
+    c->r->samples++;
+    c->r->refused += refused;
+    c->r->sample = index;
+    return TN_OK;
+}
+
+static tn_status check(checking *c) {
+    const tn_graph *g = c->model->graph;
+    uint32_t inputs = tn_graph_input_count(g);
+    c->wanted = tn_alloc(c->heap, inputs + 1u);
+    c->pool = tn_pool_create(c->heap, c->o->threads > 0 ? c->o->threads : tn_cpu_count());
+    if (!c->wanted || !c->pool)
+        return tn_error_status();
+    for (uint32_t i = 0; i < inputs; i++)
+        c->wanted[i] = tn_graph_input_default(g, tn_graph_input(g, i)) == NULL;
+    TN_TRY(compile(c));
+    c->samples = c->o->samples ? c->o->samples : tn_verify_sizes_vary(tn_verify_steps_graph(c->steps)) ? 4 : 2;
+    for (uint32_t i = 0; i < c->samples && c->r->holds; i++) {
+        if (c->o->progress)
+            c->o->progress(c->o->progress_ctx, i, c->samples);
+        TN_TRY(check_sample(c, i));
+    }
+    return TN_OK;
+}
+
+tn_status tn_model_check(tn_model *model, const tn_verify_options *options, tn_verify_result *result) {
+    *result = (tn_verify_result){.holds = true};
+    checking c = {.model = model, .o = options, .r = result, .heap = model->heap};
+    tn_status status = check(&c);
+    tn_error_record error;
+    tn_error_save(&error);
+    tn_verify_steps_free(c.steps);
+    tn_plan_destroy(c.plan);
+    tn_graph_destroy(c.graph);
+    tn_pool_destroy(c.pool);
+    tn_free(c.heap, c.wanted);
+    return status == TN_OK ? TN_OK : tn_error_restore(&error);
+}
