@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/number.h"
+#include "ops/scalar.h"
 
 /* --- equal bits ------------------------------------------------------------------------------------------------------------- */
 
@@ -88,22 +89,24 @@ static void nudge(tn_dtype dtype, void *data, int64_t i, bool up) {
     memcpy((char *)data + i * (bits / 8), &x, (size_t)bits / 8);
 }
 
+static double bounded(double x, int bound);
+
 /* A tensor that holds the absolute values of another. */
-static tn_tensor *absolute(tn_heap *heap, tn_tensor *t) {
+static tn_tensor *absolute(tn_heap *heap, tn_tensor *t, int bound) {
     tn_tensor *flat = tn_tensor_contiguous(heap, t);
     tn_tensor *out = flat ? tn_tensor_new(heap, (tn_dtype)t->dtype, t->rank, t->dims) : NULL;
     for (int64_t i = 0; out && i < out->count; i++)
-        tn_store_f64((tn_dtype)t->dtype, out->data, i, fabs(tn_load_f64((tn_dtype)t->dtype, flat->data, i)));
+        tn_store_f64((tn_dtype)t->dtype, out->data, i, bounded(tn_load_f64((tn_dtype)t->dtype, flat->data, i), bound));
     tn_tensor_destroy(flat);
     return out;
 }
 
 /* The sums of absolute terms of a contraction or reduction: itself of absolute values. */
-static tn_status sum_terms(const tn_eval *e, tn_object **out) {
+static tn_status sum_terms(const tn_eval *e, int bound, tn_object **out) {
     tn_object *in[3] = {NULL};
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < e->inputs && status == TN_OK; i++) {
-        tn_tensor *t = absolute(e->heap, tn_eval_in(e, i));
+        tn_tensor *t = absolute(e->heap, tn_eval_in(e, i), bound);
         in[i] = t ? tn_tensor_object(t) : NULL;
         status = t ? TN_OK : tn_error_status();
     }
@@ -155,6 +158,17 @@ static void move_elements(mover *m, tn_tensor *t, const tn_tensor *terms, double
     }
 }
 
+static bool is_product(const tn_eval *e) {
+    const tn_op *op = tn_node_op(e->graph, e->node);
+    return op->traits & TN_REDUCTION && op->code == TN_SCALAR_MUL;
+}
+
+/* A factor as it is, at least 1, or at most 1. */
+static double bounded(double x, int bound) {
+    x = fabs(x);
+    return bound == 0 || isnan(x) ? x : bound > 0 ? (x > 1 ? x : 1) : x < 1 && x > 0 ? x : 1;
+}
+
 /* How many terms each element of a sum has, about. */
 static double term_count(const tn_eval *e) {
     const tn_tensor *x = tn_eval_in(e, 0), *y = tn_eval_out(e, 0);
@@ -172,6 +186,27 @@ static double term_count(const tn_eval *e) {
     return w->rank && w->dims[0] ? (double)w->count / (double)w->dims[0] : 1;
 }
 
+/* Products in another order may overflow or underflow on the way: infinite where they might. */
+static tn_status product_terms(const tn_eval *e, tn_object **out) {
+    tn_object *large = NULL, *small = NULL;
+    tn_status status = sum_terms(e, 0, out);
+    if (status == TN_OK)
+        status = sum_terms(e, 1, &large);
+    if (status == TN_OK)
+        status = sum_terms(e, -1, &small);
+    if (status == TN_OK) {
+        tn_tensor *t = (tn_tensor *)*out, *l = (tn_tensor *)large, *s = (tn_tensor *)small;
+        tn_dtype d = (tn_dtype)t->dtype;
+        double least = d == TN_F64 ? 0x1p-1022 : d == TN_F16 ? 0x1p-14 : 0x1p-126;
+        for (int64_t i = 0; i < t->count; i++)
+            if (isinf(tn_load_f64(d, l->data, i)) || tn_load_f64(d, s->data, i) < least)
+                tn_store_f64(d, t->data, i, INFINITY);
+    }
+    tn_object_destroy(large);
+    tn_object_destroy(small);
+    return status;
+}
+
 #define KEPT_BYTES ((size_t)1 << 30)
 
 /* The sums of absolute terms, kept for the next run where the node runs once in each. A new reference. */
@@ -184,7 +219,7 @@ static tn_status find_terms(tn_oracle *o, const tn_eval *e, tn_object **terms) {
         *terms = tn_object_retain(o->terms[e->node.id]);
         return TN_OK;
     }
-    tn_status status = sum_terms(e, terms);
+    tn_status status = is_product(e) ? product_terms(e, terms) : sum_terms(e, 0, terms);
     size_t bytes = status == TN_OK ? tn_tensor_bytes((tn_tensor *)*terms) : 0;
     if (status == TN_OK && once && bytes <= KEPT_BYTES - o->terms_bytes) {
         o->terms[e->node.id] = tn_object_retain(*terms);
@@ -210,7 +245,7 @@ static tn_status adjust(void *ctx, tn_eval *e) {
             TN_TRY(find_terms(m->oracle, e, &terms));
         tn_tensor *own = tn_tensor_copy(t);
         if (own) {
-            double spread = sums ? sqrt(term_count(e)) / 8 : 1;
+            double spread = !sums ? 1 : is_product(e) ? sqrt(term_count(e)) : sqrt(term_count(e)) / 8;
             move_elements(m, own, (tn_tensor *)terms, spread > 1 ? spread : 1, exact);
             tn_object_destroy(e->out[i]);
             e->out[i] = tn_tensor_object(own);
@@ -368,6 +403,15 @@ static double rms(const tn_tensor *t) {
     return n ? sqrt(sum / (double)n) : 0;
 }
 
+/* How far two elements are apart; integers exactly as far as a double tells. */
+static double apart(tn_dtype dtype, const tn_tensor *a, const tn_tensor *b, int64_t i) {
+    if (!tn_dtype_is_int(dtype))
+        return fabs(tn_load_f64(dtype, a->data, i) - tn_load_f64(dtype, b->data, i));
+    uint64_t x = (uint64_t)tn_load_i64(dtype, a->data, i), y = (uint64_t)tn_load_i64(dtype, b->data, i);
+    bool less = dtype == TN_U64 ? x < y : (int64_t)x < (int64_t)y;
+    return (double)(less ? y - x : x - y);
+}
+
 static void judge_tensor(judging *j, const tn_tensor *want, const tn_tensor *got, int depth, const size_t *path) {
     char a[200], b[200];
     const tn_oracle *o = j->oracle;
@@ -406,16 +450,16 @@ static void judge_tensor(judging *j, const tn_tensor *want, const tn_tensor *got
         if (same_item(dtype, want->data, got->data, i) &&
             (!tn_dtype_is_int(dtype) || tn_load_i64(dtype, want->data, i) == tn_load_i64(dtype, got->data, i)))
             continue;
-        double w = tn_load_f64(dtype, want->data, i), g = tn_load_f64(dtype, got->data, i), error = fabs(g - w),
-               allowed = 0;
+        double w = tn_load_f64(dtype, want->data, i), g = tn_load_f64(dtype, got->data, i), allowed = 0,
+               error = apart(dtype, want, got, i);
         bool unstable = false;
         for (uint32_t r = 0; r < runs && !j->exact; r++) {
             double m = tn_load_f64(dtype, moved[r]->data, i);
             double scale = r < TN_ORACLE_RUNS || r >= TN_ORACLE_RUNS + TN_ORACLE_STRETCHED ? o->factor : 1;
             if (isfinite(w) && (w != 0 || g != 0) ? !isfinite(m) : !same_item(dtype, want->data, moved[r]->data, i))
                 unstable = true;
-            else if (isfinite(w) && scale * fabs(m - w) > allowed)
-                allowed = scale * fabs(m - w);
+            else if (isfinite(w) && scale * apart(dtype, want, moved[r], i) > allowed)
+                allowed = scale * apart(dtype, want, moved[r], i);
         }
         if (unstable)
             continue;
