@@ -10,18 +10,24 @@ for folder in "$models"/*/; do
     [ -f "$model" ] || continue
     name=$(basename "$folder")
     info=$("$TENON" info "$model" --json 2>/dev/null) || { unsupported=$((unsupported + 1)); continue; }
-    parameters=$(sed -n 's/.*"parameters": *{*[^0-9]*\([0-9]*\).*/\1/p' <<<"$info" | head -1)
+    parameters=$(sed -n 's/.*"parameters": {[^}]*"elements": \([0-9]*\).*/\1/p' <<<"$info" | head -1)
     [ "${parameters:-0}" -lt 30000000 ] || continue
     before=$SECONDS
-    text=$(timeout 300 "$TENON" verify "$model" 2>&1)
-    code=$?
+    code=0
+    text=$(timeout 300 "$TENON" verify "$model" 2>&1) || code=$?
     took=$((SECONDS - before))
     case $code in
     0) checked=$((checked + 1)) ;;
     4) unsupported=$((unsupported + 1)) ;;
-    *) failed=$((failed + 1)) && echo "$name: exit $code: $text" ;;
+    *)
+        failed=$((failed + 1))
+        echo "$name: exit $code: $text"
+        ;;
     esac
-    [ $took -le 60 ] || { failed=$((failed + 1)) && echo "$name: $took s, allowed are 60"; }
+    if [ $took -gt 60 ]; then
+        failed=$((failed + 1))
+        echo "$name: $took s, allowed are 60"
+    fi
     echo "$name: $took s"
 done
 echo "$checked models hold, $failed do not, $unsupported do not load"
