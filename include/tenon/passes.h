@@ -76,6 +76,8 @@ typedef struct tn_optimize_options {
     bool keep_variables;  /* constants made by tn_variable may change later: neither fold nor merge them */
     bool keep_composites; /* softmax, gelu, ... stay as they are */
     uint64_t fold_bytes;  /* constants larger than this are not made; 0: 16 MiB */
+    bool
+        for_onnx; /* the graph will be saved as an ONNX model: ONNX nodes that could not be written back stay as they are */
     const tn_rewrite *rewrites; /* of your own */
     uint32_t rewrite_count;
     tn_log_callback *log; /* what was not done and why; NULL: dropped */

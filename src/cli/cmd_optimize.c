@@ -80,6 +80,11 @@ static tn_status drop_weight_inputs(tn_graph *g) {
     return TN_OK;
 }
 
+static bool is_onnx(const char *path) {
+    size_t n = strlen(path);
+    return (n < 6 || strcmp(path + n - 6, ".tenon") != 0) && (n < 4 || strcmp(path + n - 4, ".txt") != 0);
+}
+
 static tn_status optimize(optimizing *o) {
     const tn_cli_options *options = o->options;
     bool weights = defaults_are_weights(o->graph), as_written = options->level && options->level[0] == '0';
@@ -91,8 +96,8 @@ static tn_status optimize(optimizing *o) {
         TN_OPTIONS(tn_optimize_options,
                    .level = options->level ? (tn_level)(TN_LEVEL_0 + (options->level[0] - '0')) : TN_LEVEL_DEFAULT,
                    .disable = options->disable, .passes = options->passes, .dump = options->dump,
-                   .bind_defaults = weights, .keep_composites = true, .log = on_note, .log_user = o,
-                   .report = on_report, .report_user = o)));
+                   .bind_defaults = weights, .keep_composites = true, .for_onnx = is_onnx(options->output),
+                   .log = on_note, .log_user = o, .report = on_report, .report_user = o)));
     if (weights)
         TN_TRY(drop_weight_inputs(o->graph));
     return o->failed ? TN_ERR_MEMORY : TN_OK;

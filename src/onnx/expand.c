@@ -1,4 +1,5 @@
 /* The driver: goes over the ONNX nodes of a graph in order and lets each node's row put primitives in its place. */
+#include "onnx/contract.h"
 #include "onnx/custom.h"
 
 #include <inttypes.h>
@@ -338,6 +339,32 @@ static tn_status inline_inside(tn_expander *ex, tn_node node, int depth) {
     return TN_OK;
 }
 
+/* Whether something that was built between `before` and `node` has no way back to an ONNX operator. */
+static bool is_one_way(const tn_graph *g, tn_node before, tn_node node) {
+    if (tn_node_region_count(g, node))
+        return false;
+    for (tn_node n = tn_node_previous(g, node); n.id && n.id != before.id; n = tn_node_previous(g, n))
+        if (tn_contract_is_one_way(g, n))
+            return true;
+    return false;
+}
+
+/* The node stays, with the types that its outputs turned out to have. */
+static tn_status stay(tn_expander *ex, tn_node before, tn_node node, uint32_t regions, const tn_value *out) {
+    tn_graph *g = ex->graph;
+    for (uint32_t i = 0; i < tn_node_output_count(g, node); i++) {
+        tn_value value = tn_node_output(g, node, i);
+        if (out[i].id)
+            TN_TRY(tn_value_set_type(g, value, tn_value_type(g, out[i])));
+    }
+    TN_TRY(take_back(ex, before, node, regions));
+    for (uint32_t i = 0; i < tn_node_output_count(g, node); i++) { /* what defined the symbols is gone: these do now */
+        tn_value value = tn_node_output(g, node, i);
+        TN_TRY(tn_value_set_type(g, value, tn_value_type(g, value)));
+    }
+    return TN_OK;
+}
+
 static tn_status expand_row(tn_expander *ex, tn_node node, const tn_onnx_identity *id) {
     tn_graph *g = ex->graph;
     tn_arena scratch;
@@ -357,6 +384,8 @@ static tn_status expand_row(tn_expander *ex, tn_node node, const tn_onnx_identit
         status = tn_expand_unsupported(&x, "%s %s, which is not known even at run time", id->name, x.late);
     else if (status == TN_OK && x.late)
         status = take_back(ex, before, node, regions);
+    else if (status == TN_OK && ex->writable && is_one_way(g, before, node))
+        status = stay(ex, before, node, regions, x.out);
     else if (status == TN_OK)
         status = replace(ex, node, x.out);
     if (status == TN_OK && x.late)
@@ -424,10 +453,11 @@ static tn_status check_sizes(const tn_graph *g) {
     return TN_OK;
 }
 
-tn_status tn_onnx_expand(tn_graph *graph, uint64_t max_nodes) {
+static tn_status expand(tn_graph *graph, uint64_t max_nodes, bool writable) {
     tn_expander ex;
     TN_TRY(tn_graph_changeable(graph));
     TN_TRY(tn_expander_init(&ex, graph, max_nodes));
+    ex.writable = writable;
     tn_status status = tn_onnx_check(&ex);
     const char *earlier = tn_graph_metadata(graph, TN_META_WARNINGS);
     tn_text_add(&ex.warnings, earlier ? earlier : "");
@@ -454,6 +484,14 @@ tn_status tn_onnx_expand(tn_graph *graph, uint64_t max_nodes) {
     tn_graph_at_location(graph, 0);
     tn_expander_free(&ex);
     return status;
+}
+
+tn_status tn_onnx_expand(tn_graph *graph, uint64_t max_nodes) {
+    return expand(graph, max_nodes, false);
+}
+
+tn_status tn_onnx_expand_writable(tn_graph *graph, uint64_t max_nodes) {
+    return expand(graph, max_nodes, true);
 }
 
 tn_status tn_onnx_use_defaults(tn_graph *g, uint32_t n_fed, const tn_value *fed) {

@@ -14,6 +14,7 @@ typedef struct tn_expander {
     uint64_t budget;    /* nodes that may still be copied */
     uint32_t late_node; /* the node that must not be put off; 0: none */
     int depth;          /* of bodies being expanded */
+    bool writable;      /* nodes stay whose primitives have no way back */
     tn_text warnings;
     uint32_t warning_count;
 } tn_expander;

@@ -8,7 +8,7 @@ static tn_status run(tn_graph *g, tn_pass_context *context) {
         before += g->node.data[i].op && g->node.data[i].op->dialect == TN_DIALECT_ONNX;
     if (!before)
         return TN_OK;
-    TN_TRY(tn_onnx_expand(g, context->max_nodes));
+    TN_TRY(context->writable ? tn_onnx_expand_writable(g, context->max_nodes) : tn_onnx_expand(g, context->max_nodes));
     for (uint32_t i = 1; i < g->node.len; i++)
         after += g->node.data[i].op && g->node.data[i].op->dialect == TN_DIALECT_ONNX;
     context->sites += before > after ? before - after : 0;

@@ -35,6 +35,7 @@ tn_status tn_graph_optimize(tn_graph *graph, const tn_optimize_options *options)
         .verify = o.verify,
         .strip_debug = o.strip_debug,
         .keep_variables = o.keep_variables,
+        .writable = o.for_onnx,
         .bind_defaults = o.bind_defaults,
         .evaluate = tn_pass_evaluate,
         .evaluate_ctx = graph->heap,

@@ -73,6 +73,7 @@ struct tn_pass_context {
     uint64_t fold_bytes;      /* cap of one folded constant; 0: TN_FOLD_BYTES */
     uint64_t fold_operations; /* estimated scalar operations that one run of `fold` may spend; 0: TN_FOLD_OPERATIONS */
     uint64_t max_nodes;       /* expand: 0 its own limit */
+    bool writable;            /* expand: for a graph that will be written as an ONNX model */
     /* Composites that a back end takes as they are. NULL: none, all are inlined. */
     bool (*claims)(void *ctx, const tn_graph *graph, tn_node node);
     void *claims_ctx;
