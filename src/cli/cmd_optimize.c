@@ -77,7 +77,7 @@ static tn_status drop_weight_inputs(tn_graph *g) {
         if (tn_graph_input_default(g, input) && tn_value_use_count(g, input) == 0)
             TN_TRY(tn_region_remove_arg(g, tn_graph_region(g), i));
     }
-    return TN_OK;
+    return tn_graph_set_metadata(g, TN_META_IR_VERSION, "4", 1);
 }
 
 static bool is_onnx(const char *path) {

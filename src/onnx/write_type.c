@@ -214,7 +214,8 @@ static bool is_known(const tn_graph *g, tn_type type) {
 void tn_onnx_write_type(tn_onnx_writer *w, tn_type type, const char *text, uint32_t field, tn_wire_out *out) {
     const tn_graph *g = w->graph;
     tn_wire_out message, body;
-    if (!is_known(g, type) || (text && tn_type_kind(g, type) != TN_KIND_TENSOR)) {
+    bool vague = !is_known(g, type) || tn_type_kind(g, type) != TN_KIND_TENSOR || tn_type_rank(g, type) < 0;
+    if (!is_known(g, type) || (text && vague)) {
         if (text)
             tn_onnx_write_declared(w, text, strlen(text), field, out);
         return;
