@@ -255,11 +255,11 @@ static void run_suite(const char *part, bool free_dims, int least) {
 
 static void node_tests(void **state) {
     (void)state;
-    run_suite("node", false, 1665);
+    run_suite("node", false, 1756);
 }
 static void simple_tests(void **state) {
     (void)state;
-    run_suite("simple", false, 15);
+    run_suite("simple", false, 21);
 }
 static void converted_tests(void **state) {
     (void)state;
@@ -273,7 +273,7 @@ static void operator_tests(void **state) {
 /* The same with no size known before the run. */
 static void node_tests_of_free_sizes(void **state) {
     (void)state;
-    run_suite("node", true, 1633);
+    run_suite("node", true, 1756);
 }
 
 int main(void) {
