@@ -36,7 +36,7 @@ file(GLOB tenon_support_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/supp
 if(tenon_support_sources)
   add_library(tenon_test_support STATIC ${tenon_support_sources})
   target_include_directories(tenon_test_support PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/tests)
-  target_compile_definitions(tenon_test_support PRIVATE TENON_SHARED_DIR="${TENON_SHARED}")
+  target_compile_definitions(tenon_test_support PRIVATE TENON_SHARED_DIR="${TENON_SHARED}" TENON_BINARY="${tenon_command}")
   target_include_directories(tenon_test_support SYSTEM PRIVATE ${CMOCKA_INCLUDE_DIR})
   target_link_libraries(tenon_test_support PRIVATE tenon_flags PUBLIC tenon_static)
 endif()

@@ -35,6 +35,8 @@ typedef struct tn_session_options {
     void (*tap)(void *user, const char *name,
                 const tn_object *object); /* reference: every value computed that has a name */
     void *tap_user;
+    bool
+        describe_only; /* to look at with tn_session_describe and tn_session_graph: weights are not read, it does not run */
 } tn_session_options;
 
 /* Prepares a session: optimises and compiles the model for its default inputs (once for each model and options). */

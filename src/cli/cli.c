@@ -189,16 +189,16 @@ tn_model *tn_cli_load(const tn_cli_options *options, const char *path) {
     return model;
 }
 
-tn_session *tn_cli_session(const tn_cli_options *options, tn_model *model, int threads) {
+tn_session *tn_cli_session(const tn_cli_options *options, tn_model *model, int threads, bool describe_only) {
     tn_backend backend = !options->backend                      ? TN_BACKEND_DEFAULT
                          : strcmp(options->backend, "ref") == 0 ? TN_BACKEND_REFERENCE
                                                                 : TN_BACKEND_CPU;
     tn_level level = options->level ? (tn_level)(TN_LEVEL_0 + (options->level[0] - '0')) : TN_LEVEL_DEFAULT;
-    tn_session *session =
-        tn_session_create(model, TN_OPTIONS(tn_session_options, .backend = backend, .level = level,
-                                            .threads = options->threads ? (int)options->threads : threads,
-                                            .isa = options->isa, .disable = options->disable, .passes = options->passes,
-                                            .dump = options->dump, .dims = options->dims.data));
+    tn_session *session = tn_session_create(
+        model, TN_OPTIONS(tn_session_options, .backend = backend, .level = level,
+                          .threads = options->threads ? (int)options->threads : threads, .isa = options->isa,
+                          .disable = options->disable, .passes = options->passes, .dump = options->dump,
+                          .dims = options->dims.data, .describe_only = describe_only));
     if (!session)
         say_limit(options);
     return session;

@@ -62,7 +62,7 @@ static tn_status inspect(inspection *f) {
     f->model = tn_cli_load(f->options, f->options->args.data[0]);
     f->graph = tn_model_graph(f->model);
     if (f->model)
-        f->session = tn_cli_session(f->options, f->model, 0);
+        f->session = tn_cli_session(f->options, f->model, 0, true);
     if (!f->session) {
         tn_error_save(&f->error);
         f->status = f->error.status;

@@ -169,7 +169,7 @@ static tn_status run_all(running *r) {
         return TN_ERR_MEMORY;
     TN_TRY(tn_cli_read_inputs(r->options, r->model, r->in));
     start = tn_clock();
-    r->session = tn_cli_session(r->options, r->model, 0);
+    r->session = tn_cli_session(r->options, r->model, 0, false);
     if (!r->session)
         return tn_error_status();
     r->create_ms = 1e3 * (tn_clock() - start);

@@ -368,7 +368,8 @@ tn_status tn_lowering_lifetimes(tn_lowerer *l) {
             touch(l, p->view.data[in.a].slot, (int32_t)i);
     }
     extend_over_loops(p);
-    TN_TRY(align_constants(p));
+    if (!l->options->describe_only)
+        TN_TRY(align_constants(p));
     for (uint32_t i = 0; i < p->slot.len; i++) {
         if (p->slot.data[i].fetched)
             p->slot.data[i].last = (int32_t)p->code.len;

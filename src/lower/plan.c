@@ -353,7 +353,7 @@ tn_status tn_lowering_call(tn_lowerer *l, tn_kernel *k, uint32_t count, const tn
         return tn_fail(TN_ERR_INTERNAL, "no kernel takes %s", tn_node_op_name(l->graph, nodes[0]));
     if (!tn_vec_reserve(p->heap, &p->kernel, 1))
         return TN_ERR_MEMORY;
-    tn_status status = k->impl->prepare ? k->impl->prepare(k, &facts) : TN_OK;
+    tn_status status = k->impl->prepare && !l->options->describe_only ? k->impl->prepare(k, &facts) : TN_OK;
     p->packed_bytes += k->packed_bytes;
     p->kernel.data[p->kernel.len++] = *k; /* the plan frees what is prepared */
     TN_TRY(status);

@@ -108,6 +108,7 @@ typedef struct tn_lower_options {
     int level;  /* 0: a kernel for each operator; 1 and up: fusion */
     tn_isa isa; /* highest level to use */
     const tn_kernel_table *kernels;
+    bool describe_only; /* weights are neither packed nor aligned: the plan shows what it would be, and must not run */
 } tn_lower_options;
 
 /* Lowers a graph of primitives and composites (onnx nodes that wait for run time become HOST). Takes the graph over in any case.

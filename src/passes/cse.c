@@ -7,6 +7,7 @@
 
 #define MAX_ROUNDS 4 /* a merge may make other nodes' types the same */
 #define SAMPLES 16   /* elements of a constant that are hashed; what agrees in them is compared whole */
+#define LARGE 65536 /* bytes; of a larger constant, whose pages may not have been read yet, only the middle is hashed */
 
 typedef struct merger {
     tn_graph *g;
@@ -26,9 +27,12 @@ static uint64_t tensor_hash(const tn_tensor *t) {
     int bits = tn_dtype_bits((tn_dtype)t->dtype);
     if (t->count == 0 || bits < 8 || !t->contiguous)
         return h;
+    bool large = t->count > LARGE / (bits / 8);
     for (int64_t i = 0; i < SAMPLES; i++) {
         int64_t at = i < t->count ? i * ((t->count - 1) / SAMPLES) : t->count - 1;
-        if (i == SAMPLES - 1)
+        if (large)
+            at = t->count / 2 + i;
+        else if (i == SAMPLES - 1)
             at = t->count - 1;
         if (t->dtype == TN_STRING) {
             tn_string s = ((const tn_string *)t->data)[at];

@@ -16,6 +16,7 @@ typedef struct tn_compile_key {
     const char *disable, *passes, *dump; /* "" for none */
     const char *dims;                    /* "N=1,T=4" */
     bool verify;
+    bool describe_only; /* weights are not read: the plan does not run */
     const uint8_t *fed; /* by input of the model: 1 when an input that has a default is fed */
 } tn_compile_key;
 

@@ -69,7 +69,8 @@ static tn_status set_options(tn_session *s, const tn_session_options *o) {
                               .passes = text_of(&s->passes),
                               .dump = text_of(&s->dump),
                               .dims = text_of(&s->dims),
-                              .verify = o->verify};
+                              .verify = o->verify,
+                              .describe_only = o->describe_only};
     return set_isa(s, o->isa);
 }
 
@@ -300,6 +301,8 @@ static tn_status run_compiled(tn_session *s, const tn_compiled *c, uint32_t n_in
 tn_status tn_session_run(tn_session *s, uint32_t n_in, const tn_binding *in, uint32_t n_out, const tn_output *out) {
     if (!s || (n_in && !in) || (n_out && !out))
         return tn_fail(TN_ERR_USAGE, "a session or a list of bindings is NULL");
+    if (s->options.describe_only)
+        return tn_fail(TN_ERR_USAGE, "a session that was made to be described does not run");
     bool special = false;
     uint32_t n_model = tn_graph_input_count(s->model->graph);
     uint8_t *fed = tn_alloc(s->heap, (size_t)n_model + n_out + 1);

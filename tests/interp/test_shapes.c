@@ -497,12 +497,12 @@ static void all_graphs(bool free, unsigned least) {
 
 static void suite(void **state) {
     (void)state;
-    all_graphs(false, 1894);
+    all_graphs(false, 2104);
 }
 
 static void suite_with_free_sizes(void **state) {
     (void)state;
-    all_graphs(true, 1894);
+    all_graphs(true, 2105);
 }
 
 int main(void) {

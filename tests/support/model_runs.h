@@ -52,7 +52,13 @@ tn_graph *small_graph(tn_heap *heap, uint32_t index, const char **name);
 void onnx_put_message(tn_text *out, uint32_t field, const tn_text *message);
 void onnx_put_node(tn_text *graph, const char *op, uint32_t inputs, const char *const *input, const char *output);
 void onnx_put_value(tn_text *graph, uint32_t field, const char *name, int rank, const int64_t *dims);
-/* A model file: y = x[1, 1] + w where w is f32[rows, cols], raw data of zeros inside the file, which is sparse. False: no space. */
+/* Runs the command with arguments (ended by NULL, the first is the subcommand), its output dropped: its exit status, -1 when it did not
+   exit; *kb, the most memory that was resident, and *ms, how long it took. */
+int command_run(const char *const *arguments, long *kb, double *ms);
+/* Where big files may lie: the build folder, or /tmp. mkstemp's template of "<there>/<name>-XXXXXX". */
+void scratch_template(const char *name, char *text, size_t size);
+
+/* A model file: y = x[1, 1] + w, z = v[1, rows] * w (matrices), where w is f32[rows, cols], raw data of zeros inside the file, which is sparse. False: no space. */
 bool onnx_write_big(const char *path, int64_t rows, int64_t cols);
 
 #endif
