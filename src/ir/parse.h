@@ -8,6 +8,8 @@ typedef struct tn_parser {
     const char *text;
     size_t length, at;
     tn_graph *g;
+    tn_unknown_op *unknown_op;
+    tn_map unknown;              /* string id of an operator that `unknown_op` made -> its row */
     tn_arena scratch;            /* decoded strings and lists; lives as long as the parser */
     tn_map values;               /* %number -> value id; 0: out of scope */
     tn_map labels;               /* !number -> node id */

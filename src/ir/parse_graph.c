@@ -368,6 +368,29 @@ static bool make_return(tn_parser *p, tn_region region, const draft *d, tn_node 
     return true;
 }
 
+/* The row of an operator: one of the table, or one made for this text. */
+static bool find_op(tn_parser *p, tn_string name, size_t at, const tn_op **op) {
+    uint64_t made;
+    *op = strcmp(name.data, tn_op_return.name) == 0 ? &tn_op_return : tn_op_find(p->g->ops, name.data, name.length);
+    if (*op)
+        return true;
+    if (p->unknown_op) {
+        uint32_t id = tn_strings_add(&p->g->strings, name.data, name.length);
+        if (id == UINT32_MAX)
+            return false;
+        if (tn_map_get(&p->unknown, id, &made)) {
+            *op = (const tn_op *)(uintptr_t)made;
+            return true;
+        }
+        if (p->unknown_op(p->g, name.data, name.length, op) != TN_OK)
+            return tn_parse_failed_at(p, at);
+        if (*op)
+            return tn_map_put(p->g->heap, &p->unknown, id, (uintptr_t)*op);
+    }
+    tn_fail(TN_ERR_UNSUPPORTED, "not supported: operator '%s'", name.data);
+    return tn_parse_failed_at(p, at);
+}
+
 static bool parse_node(tn_parser *p, tn_region region, bool *returned) {
     draft d = {0};
     tn_string op;
@@ -390,11 +413,8 @@ static bool parse_node(tn_parser *p, tn_region region, bool *returned) {
         return tn_parse_expected(p, "an operator's name in quotes");
     if (!tn_parse_word(p, "an operator or '}'", &op))
         return false;
-    d.op = strcmp(op.data, tn_op_return.name) == 0 ? &tn_op_return : tn_op_find(p->g->ops, op.data, op.length);
-    if (!d.op) {
-        tn_fail(TN_ERR_UNSUPPORTED, "not supported: operator '%s'", op.data);
-        return tn_parse_failed_at(p, op_at);
-    }
+    if (!find_op(p, op, op_at, &d.op))
+        return false;
     if (!parse_inputs(p, &d) || !parse_attrs(p, &d) || !parse_control(p, &d) || !parse_types(p, &d) ||
         !parse_tail(p, &d) || !parse_regions(p, &d))
         return false;
@@ -564,11 +584,16 @@ static bool parse_text(tn_parser *p) {
 }
 
 tn_graph *tn_graph_parse_with(tn_heap *heap, const tn_op_table *ops, const char *text, size_t length) {
+    return tn_graph_parse_any(heap, ops, NULL, text, length);
+}
+
+tn_graph *tn_graph_parse_any(tn_heap *heap, const tn_op_table *ops, tn_unknown_op *unknown_op, const char *text,
+                             size_t length) {
     if (!text) {
         tn_fail(TN_ERR_USAGE, "text is NULL");
         return NULL;
     }
-    tn_parser p = {.text = text, .length = length, .g = tn_graph_new(heap, ops)};
+    tn_parser p = {.text = text, .length = length, .unknown_op = unknown_op, .g = tn_graph_new(heap, ops)};
     if (!p.g)
         return NULL;
     tn_arena_init(&p.scratch, heap);
@@ -579,6 +604,7 @@ tn_graph *tn_graph_parse_with(tn_heap *heap, const tn_op_table *ops, const char 
     tn_vec_free(heap, &p.scope);
     tn_map_free(heap, &p.values);
     tn_map_free(heap, &p.labels);
+    tn_map_free(heap, &p.unknown);
     tn_arena_free(&p.scratch);
     if (ok)
         return p.g;

@@ -11,6 +11,11 @@
 
 /* A graph with the rows of `ops` from its text form. NULL with an error that names line and column. */
 tn_graph *tn_graph_parse_with(tn_heap *heap, const tn_op_table *ops, const char *text, size_t length);
+/* Gives the row of an operator that is not among `ops`, made in the graph's arena; *op NULL: there is none. */
+typedef tn_status tn_unknown_op(tn_graph *graph, const char *name, size_t length, const tn_op **op);
+/* The same; `unknown_op` NULL: operators that are not among `ops` are refused. */
+tn_graph *tn_graph_parse_any(tn_heap *heap, const tn_op_table *ops, tn_unknown_op *unknown_op, const char *text,
+                             size_t length);
 /* Structural equality: the same regions of the same operators with the same inputs, types, attributes (in any order), names,
    roles, origins, symbols and metadata. Ids do not matter. False, with the difference as the thread's error, when not. */
 bool tn_graph_equal(const tn_graph *a, const tn_graph *b);

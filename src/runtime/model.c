@@ -69,7 +69,7 @@ static tn_graph *load_own_form(const void *bytes, size_t size, tn_mapping *map, 
         return NULL;
     tn_binary_options options = {.max_nodes = o->max_ops, .unknown_op = tn_onnx_make_row};
     return binary ? tn_graph_read_binary_from(o->heap, table, bytes, size, map, &options)
-                  : tn_graph_parse_with(o->heap, table, bytes, size);
+                  : tn_graph_parse_any(o->heap, table, tn_onnx_make_row, bytes, size);
 }
 
 tn_model *tn_model_load(const char *path, const tn_model_options *options) {

@@ -1,5 +1,5 @@
-/* Saved models: every graph that loads survives both forms, as loaded and after expansion, and runs as before. The quick tests take
-   part of the standard's cases; TENON_ALL=1 takes all. */
+/* Saved models: every graph that loads survives both forms, as loaded and after expansion: it prints the same text and gives the same
+   bits with both back ends. The quick tests take part of the models, the standard's suite and the cases; TENON_ALL=1 takes all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,42 +17,136 @@
 #include "onnx/op.h"
 #include "onnx/tensor_file.h"
 #include "support/binary_checks.h"
+#include "support/model_runs.h"
 
 #define MODELS TENON_SHARED_DIR "/models"
-#define SUITE TENON_SHARED_DIR "/onnx-suite"
 
 static const tn_binary_options options = {.unknown_op = tn_onnx_make_row};
-static struct { unsigned loaded, expanded, skipped, wrong; } seen;
+static struct { unsigned loaded, expanded, skipped, wrong, runs, refused; } seen;
+static char scratch[] = "/tmp/tenon-test-XXXXXX";
 
-static void check(const tn_graph *g, const char *path, const char *what) {
+static bool take_all(void) {
+    const char *all = getenv("TENON_ALL");
+    return all && *all == '1';
+}
+
+static void complain(const char *path, const char *what, const char *why) {
+    print_error("%s: %s: %s\n", path, what, why);
+    seen.wrong++;
+}
+
+/* --- results -------------------------------------------------------------------------------------------------------------------- */
+
+/* A data set, or false: there is none, or it cannot be read (cases with damaged files). */
+static bool read_set(const tn_model *model, const char *folder, int set, run_inputs *in) {
+    const tn_graph *g = tn_model_graph(model);
+    char path[4096];
+    in->count = 0;
+    snprintf(path, sizeof path, "%s/test_data_set_%d", folder, set);
+    if (tn_path_kind_of(path) != TN_PATH_FOLDER)
+        return false;
+    for (uint32_t i = 0; i < tn_model_input_count(model) && in->count < RUN_MAX; i++) {
+        snprintf(path, sizeof path, "%s/test_data_set_%d/input_%u.pb", folder, set, (unsigned)i);
+        if (tn_path_kind_of(path) != TN_PATH_FILE)
+            continue;
+        tn_object *object = tn_onnx_read_object_file(NULL, path, tn_type_kind(g, tn_model_input_type(model, i)));
+        if (!object) {
+            run_inputs_free(in);
+            return false;
+        }
+        in->binding[in->count++] = (tn_binding){tn_model_input_name(model, i), NULL, object};
+    }
+    return true;
+}
+
+/* Both models give the same bits for all data sets, or both refuse them with the same status. */
+static void check_results(const char *folder, tn_model *model, tn_model *saved, tn_backend backend, const char *what) {
+    run_inputs in;
+    tn_session *a = tn_session_create(model, TN_OPTIONS(tn_session_options, .backend = backend)),
+               *b = tn_session_create(saved, TN_OPTIONS(tn_session_options, .backend = backend));
+    if (!a != !b)
+        complain(folder, what, tn_error_message());
+    for (int set = 0; a && b && read_set(model, folder, set, &in); set++) {
+        run_outputs x, y;
+        tn_status wanted = run_session(a, model, &in, &x), got = run_session(b, saved, &in, &y);
+        if (wanted != got)
+            complain(folder, what, tn_error_message());
+        else if (wanted == TN_OK && !run_outputs_equal(folder, &x, &y))
+            complain(folder, what, "another result");
+        seen.runs += wanted == TN_OK;
+        seen.refused += wanted != TN_OK;
+        run_outputs_free(&x);
+        run_outputs_free(&y);
+        run_inputs_free(&in);
+    }
+    tn_session_destroy(a);
+    tn_session_destroy(b);
+}
+
+/* The graph saved in one form and loaded: the same text, the same results. */
+static void check_saved(const tn_graph *g, const char *folder, const char *ending, const char *what, bool run) {
+    char path[64], *text = tn_graph_print(g);
+    snprintf(path, sizeof path, "%s/model.%s", scratch, ending);
+    tn_model *saved = tn_graph_save(g, path) == TN_OK ? tn_model_load(path, NULL) : NULL;
+    char *again = saved ? tn_graph_print(tn_model_graph(saved)) : NULL;
+    if (!text || !again)
+        complain(folder, what, tn_error_message());
+    else if (strcmp(text, again) != 0)
+        complain(folder, what, "it prints otherwise");
+    if (again && run) {
+        tn_graph *copy = tn_graph_clone(g, NULL, NULL);
+        tn_model *model = tn_model_from_graph(copy, NULL);
+        if (model) {
+            check_results(folder, model, saved, TN_BACKEND_REFERENCE, what);
+            check_results(folder, model, saved, TN_BACKEND_CPU, what);
+        } else {
+            complain(folder, what, tn_error_message());
+        }
+        tn_model_destroy(model);
+        tn_graph_destroy(copy);
+    }
+    if (text)
+        tn_graph_free_text(g, text);
+    if (again)
+        tn_graph_free_text(tn_model_graph(saved), again);
+    tn_model_destroy(saved);
+    unlink(path);
+}
+
+static void check(const tn_graph *g, const char *path, const char *folder, const char *what, bool run) {
+    char form[64];
     if (tn_graph_verify(g) != TN_OK) {
-        print_error("%s: %s it does not verify: %s\n", path, what, tn_error_message());
-        seen.wrong++;
-    } else if (!binary_survives(g, &options)) {
-        print_error("%s: %s: %s\n", path, what, tn_error_message());
-        seen.wrong++;
+        complain(path, "it does not verify", tn_error_message());
+        return;
+    }
+    if (!binary_survives(g, &options))
+        complain(path, what, tn_error_message());
+    static const char *const endings[] = {"tenon", "txt"};
+    for (int i = 0; i < 2; i++) {
+        snprintf(form, sizeof form, "%s, .%s", what, endings[i]);
+        check_saved(g, folder, endings[i], form, run);
     }
 }
 
 /* What does not load or expand is not this test's concern. */
-static void check_file(const char *path) {
+static void check_file(const char *path, const char *folder, bool run) {
     tn_graph *g = tn_onnx_load_file(path, &(tn_onnx_options){0});
     if (!g) {
         seen.skipped++;
         return;
     }
-    check(g, path, "as loaded");
+    check(g, path, folder, "as loaded", run);
     seen.loaded++;
     if (tn_onnx_use_defaults(g, 0, NULL) == TN_OK && tn_onnx_expand(g, 0) == TN_OK) {
-        check(g, path, "expanded");
+        check(g, path, folder, "expanded", run);
         seen.expanded++;
     }
     tn_graph_destroy(g);
 }
 
 /* Every `step`-th case of a folder: a folder with a model.onnx, or a file.onnx. */
-static void check_folder(const char *folder, size_t step) {
-    char **names, path[4096];
+static void check_folder(const char *folder, size_t step, bool run) {
+    char **names, path[4096], sub[4096];
     size_t count;
     if (tn_folder_list(NULL, folder, &names, &count) != TN_OK) {
         print_message("%s is not there: its models are skipped\n", folder);
@@ -62,9 +156,10 @@ static void check_folder(const char *folder, size_t step) {
         size_t length = strlen(names[i]);
         if (i % step == 0) {
             bool file = length > 5 && strcmp(names[i] + length - 5, ".onnx") == 0;
-            snprintf(path, sizeof path, "%s/%s%s", folder, names[i], file ? "" : "/model.onnx");
+            snprintf(sub, sizeof sub, "%.2000s/%.1000s", folder, names[i]);
+            snprintf(path, sizeof path, "%.4000s%s", sub, file ? "" : "/model.onnx");
             if (tn_path_kind_of(path) == TN_PATH_FILE)
-                check_file(path);
+                check_file(path, sub, run && !file);
         }
         tn_free(NULL, names[i]);
     }
@@ -73,17 +168,24 @@ static void check_folder(const char *folder, size_t step) {
 
 static void every_model_survives(void **state) {
     (void)state;
-    static const char *const parts[] = {"node", "simple", "pytorch-converted", "pytorch-operator", "light"};
-    const char *all = getenv("TENON_ALL");
-    size_t step = all && *all == '1' ? 1 : 13;
-    check_folder(MODELS, 1);
+    static const char *const parts[] = {"onnx-suite/node",
+                                        "onnx-suite/simple",
+                                        "onnx-suite/pytorch-converted",
+                                        "onnx-suite/pytorch-operator",
+                                        "onnx-suite/light",
+                                        "cases"};
+    assert_non_null(mkdtemp(scratch));
+    check_folder(MODELS, take_all() ? 1 : 4, take_all());
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         char folder[4096];
-        snprintf(folder, sizeof folder, "%s/%s", SUITE, parts[i]);
-        check_folder(folder, step);
+        snprintf(folder, sizeof folder, "%s/%s", TENON_SHARED_DIR, parts[i]);
+        check_folder(folder, take_all() ? 1 : 13, true);
     }
-    print_message("%u graphs as loaded, %u expanded; %u files do not load\n", seen.loaded, seen.expanded, seen.skipped);
+    rmdir(scratch);
+    print_message("%u graphs as loaded, %u expanded; %u files do not load; %u runs compared, %u refused alike\n",
+                  seen.loaded, seen.expanded, seen.skipped, seen.runs, seen.refused);
     assert_int_equal(seen.wrong, 0);
+    assert_true(!seen.loaded || seen.runs > seen.loaded);
 }
 
 /* --- running ---------------------------------------------------------------------------------------------------------------- */
