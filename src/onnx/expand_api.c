@@ -54,6 +54,14 @@ static bool holds_integers(tn_dtype dtype) {
     return dtype == TN_BOOL || (tn_dtype_is_int(dtype) && !tn_dtype_is_subbyte(dtype));
 }
 
+static int read_integers(const tn_tensor *t, int64_t *values, int max) {
+    if (t->rank > 1 || !holds_integers((tn_dtype)t->dtype) || t->count > max)
+        return -1;
+    for (int64_t i = 0; i < t->count; i++)
+        values[i] = tn_tensor_get_i64(t, i);
+    return (int)t->count;
+}
+
 int tn_expand_contents_i64(tn_expand *x, uint32_t input, int64_t *values, int max) {
     if (!tn_expand_has(x, input))
         return -1;
@@ -66,16 +74,17 @@ int tn_expand_contents_i64(tn_expand *x, uint32_t input, int64_t *values, int ma
         return (int)in->count;
     }
     const tn_tensor *t = tn_expand_constant(x, input);
-    if (t) {
-        if (t->rank > 1 || !holds_integers((tn_dtype)t->dtype) || t->count > max)
-            return -1;
-        for (int64_t i = 0; i < t->count; i++)
-            values[i] = tn_tensor_get_i64(t, i);
-        return (int)t->count;
-    }
+    if (t)
+        return read_integers(t, values, max);
     const tn_dim *dims;
     int32_t n = tn_value_contents(x->graph, tn_expand_input(x, input), &dims);
-    if (n < 0 || n > max)
+    if (n < 0) {
+        tn_tensor *computed = tn_expand_computed(x, input);
+        n = computed ? read_integers(computed, values, max) : -1;
+        tn_tensor_destroy(computed);
+        return n;
+    }
+    if (n > max)
         return -1;
     for (int32_t i = 0; i < n; i++)
         if (!tn_dim_is_const(x->graph, dims[i], &values[i]))
@@ -95,12 +104,13 @@ int tn_expand_contents_dims(tn_expand *x, uint32_t input, tn_dim *values, int ma
             memcpy(values, dims, (size_t)n * sizeof *values);
         return n;
     }
-    const tn_tensor *t = tn_expand_constant(x, input);
-    if (!t || t->rank > 1 || t->count > max || !holds_integers((tn_dtype)t->dtype))
-        return -1;
-    for (int64_t i = 0; i < t->count; i++)
+    tn_tensor *constant = tn_expand_constant(x, input), *computed = constant ? NULL : tn_expand_computed(x, input);
+    const tn_tensor *t = constant ? constant : computed;
+    n = t && t->rank <= 1 && t->count <= max && holds_integers((tn_dtype)t->dtype) ? (int32_t)t->count : -1;
+    for (int32_t i = 0; i < n; i++)
         values[i] = tn_dim_const(x->graph, tn_tensor_get_i64(t, i));
-    return (int)t->count;
+    tn_tensor_destroy(computed);
+    return n;
 }
 
 /* --- attributes --------------------------------------------------------------------------------------------------------------------- */

@@ -170,12 +170,56 @@ static tn_status slice_axis(tn_expand *x, tn_dim from, tn_dim to, int64_t step, 
     return TN_OK;
 }
 
+/* With positions that only data decide, and steps of 1: the rank stays, and so do the sizes of the other axes. */
+static tn_status slice_by_data(tn_expand *x, const char *reason) {
+    tn_graph *g = x->graph;
+    int64_t list[TN_MAX_RANK], steps[TN_MAX_RANK], n = -1;
+    int axes[TN_MAX_RANK], rank = tn_expand_rank(x, 0);
+    tn_value in[3] = {tn_expand_input(x, 0), tn_expand_input(x, 1), tn_expand_input(x, 2)};
+    if (x->final)
+        return tn_expand_later(x, reason);
+    for (uint32_t i = 1; i < 3; i++) {
+        if (tn_expand_rank(x, i) > 1 || !tn_is_int(tn_expand_dtype(x, i)))
+            return tn_expand_later(x, reason);
+        if (n < 0 && tn_expand_rank(x, i) == 1 && !tn_dim_is_const(g, tn_expand_dim(x, i, 0), &n))
+            n = -1;
+    }
+    if (tn_expand_has(x, 3) && (n = tn_expand_contents_i64(x, 3, list, TN_MAX_RANK)) < 0)
+        return tn_expand_later(x, "needs the axes");
+    if (n < 0 || n > rank)
+        return tn_expand_later(x, reason);
+    for (int i = 0; i < n; i++) {
+        list[i] = tn_expand_has(x, 3) ? list[i] : i;
+        steps[i] = 1;
+    }
+    if (tn_expand_has(x, 4) && tn_expand_contents_i64(x, 4, steps, TN_MAX_RANK) != n)
+        return tn_expand_later(x, "needs the steps");
+    for (int i = 0; i < n; i++)
+        if (steps[i] != 1)
+            return tn_expand_later(x, reason);
+    TN_TRY(tn_expand_axes(x, (uint32_t)n, list, rank, axes));
+    for (int i = 0; i < n; i++)
+        list[i] = axes[i];
+    tn_dim length = tn_size(x, n);
+    for (uint32_t i = 1; i < 3; i++) {
+        in[i] = tn_cast(g, in[i], TN_I64);
+        if (tn_expand_rank(x, i) != 1 || !tn_size_is(x, tn_expand_dim(x, i, 0), n)) /* checked at run time */
+            in[i] = tn_reshape_dims(g, in[i], 1, &length);
+    }
+    const tn_attr attr = {.key = "axes", .kind = TN_ATTR_INTS, .count = (uint32_t)n, .as.ints = list};
+    return tn_expand_set(x, 0, tn_graph_add(g, "dynamic_strided_slice", 3, in, 1, &attr));
+}
+
 static tn_status expand_slice(tn_expand *x) {
     tn_dim from[TN_MAX_RANK], to[TN_MAX_RANK], start[TN_MAX_RANK], size[TN_MAX_RANK];
     int64_t steps[TN_MAX_RANK], step[TN_MAX_RANK], list[TN_MAX_RANK];
     int n, m, axes[TN_MAX_RANK], rank = tn_expand_rank(x, 0);
-    TN_TRY(tn_expand_known_dims(x, 1, "needs the starts", from, &n));
-    TN_TRY(tn_expand_known_dims(x, 2, "needs the ends", to, &m));
+    tn_status known = tn_expand_known_dims(x, 1, "needs the starts", from, &n);
+    if (known == TN_OK)
+        known = tn_expand_known_dims(x, 2, "needs the ends", to, &m);
+    if (known == TN_EXPAND_LATER)
+        return slice_by_data(x, x->late);
+    TN_TRY(known);
     TN_RULE(x, n == m, "there are %d starts and %d ends", n, m);
     for (int i = 0; i < n; i++) {
         list[i] = i;
@@ -197,8 +241,11 @@ static tn_status expand_slice(tn_expand *x) {
         TN_RULE(x, steps[i] != 0, "step %d is 0", i);
         int64_t limit = INT64_MAX / 4; /* a larger step takes one element as well */
         step[axes[i]] = steps[i] > limit ? limit : steps[i] < -limit ? -limit : steps[i];
-        TN_TRY(slice_axis(x, from[i], to[i], step[axes[i]], tn_expand_dim(x, 0, axes[i]), &start[axes[i]],
-                          &size[axes[i]]));
+        known =
+            slice_axis(x, from[i], to[i], step[axes[i]], tn_expand_dim(x, 0, axes[i]), &start[axes[i]], &size[axes[i]]);
+        if (known == TN_EXPAND_LATER)
+            return slice_by_data(x, x->late);
+        TN_TRY(known);
     }
     return tn_expand_set(x, 0, tn_slice(x->graph, tn_expand_input(x, 0), start, size, step));
 }

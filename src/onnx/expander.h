@@ -24,6 +24,9 @@ void tn_expander_free(tn_expander *ex);
 /* Expands all nodes of a region, inlined functions included. */
 tn_status tn_expander_region(tn_expander *ex, tn_region region);
 
+/* expand_known.c: an input of rank 0 or 1 that follows from small constants alone, computed: a new tensor, or NULL. */
+tn_tensor *tn_expand_computed(tn_expand *x, uint32_t input);
+
 /* What a node is: names of domain ("" for ai.onnx) and operator, version, and the row or function (UINT32_MAX: none). */
 typedef struct tn_onnx_identity {
     char domain[128];
