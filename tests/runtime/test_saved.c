@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-#include <tenon/session.h>
+#include <tenon/tenon.h>
 
 #include "base/os.h"
 #include "ir/binary.h"
@@ -286,11 +286,44 @@ static void limits_hold(void **state) {
     unlink(path);
 }
 
+/* A session that is only looked at shows the plan of one that runs, and refuses to run. */
+static void described_sessions_do_not_run(void **state) {
+    (void)state;
+    tn_graph *g = tn_graph_create();
+    tn_tensor *w = tn_tensor_from_f32(2, (const int64_t[]){1, 1}, (const float[]){2});
+    tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", 1));
+    tn_set_output(g, "y", tn_relu(g, tn_matmul(g, x, tn_variable(g, "w", w))));
+    tn_model *model = tn_model_from_graph(g, NULL);
+    tn_session *runs = tn_session_create(model, NULL),
+               *shown = tn_session_create(model, TN_OPTIONS(tn_session_options, .describe_only = true));
+    assert_true(runs && shown);
+    tn_session_report a, b;
+    assert_int_equal(tn_session_describe(runs, &a), TN_OK);
+    assert_int_equal(tn_session_describe(shown, &b), TN_OK);
+    assert_int_equal(a.kernels, b.kernels);
+    assert_int_equal(a.weight_bytes, b.weight_bytes);
+    tn_tensor *in = tn_tensor_from_f32(2, (const int64_t[]){1, 1}, (const float[]){3}), *out = NULL;
+    const tn_binding binding = {.name = "x", .tensor = in};
+    const tn_output output = {.name = "y", .tensor = &out};
+    assert_int_equal(tn_session_run(shown, 1, &binding, 1, &output), TN_ERR_USAGE);
+    assert_null(out);
+    assert_int_equal(tn_session_run(runs, 1, &binding, 1, &output), TN_OK);
+    assert_true(tn_tensor_get_f64(out, 0) == 6);
+    tn_tensor_destroy(out);
+    tn_tensor_destroy(in);
+    tn_tensor_destroy(w);
+    tn_session_destroy(shown);
+    tn_session_destroy(runs);
+    tn_model_destroy(model);
+    tn_graph_destroy(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_model_survives),
         cmocka_unit_test(saved_models_run),
         cmocka_unit_test(limits_hold),
+        cmocka_unit_test(described_sessions_do_not_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
