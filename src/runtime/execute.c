@@ -133,6 +133,12 @@ static tn_status give(frame *f, uint32_t index, tn_object *object) {
     return TN_OK;
 }
 
+/* What of the limit is left for what host instructions allocate; 0: no limit. */
+static size_t bytes_left(const frame *f) {
+    uint64_t limit = f->options->max_bytes;
+    return !limit ? 0 : f->bytes < limit ? (size_t)(limit - f->bytes) : 1;
+}
+
 static tn_status prepare_output(frame *f, uint32_t slot, tn_object **out) {
     const tn_slot *s = &f->plan->slot.data[slot];
     const tn_graph *g = f->plan->graph;
@@ -144,6 +150,15 @@ static tn_status prepare_output(frame *f, uint32_t slot, tn_object **out) {
         if (!tn_dim_eval(&g->dims, &f->env, tn_value_dim(g, s->value, i), &dims[i]))
             return TN_OK; /* only data decides: eval makes it */
     bool placed = s->kind == TN_SLOT_ARENA && !f->missing[s->bytes];
+    if (!placed && f->options->max_bytes) {
+        int64_t count;
+        size_t bytes;
+        TN_TRY(tn_dims_count(rank, dims, &count));
+        TN_TRY(tn_dtype_bytes((tn_dtype)s->dtype, count, &bytes));
+        if (bytes > bytes_left(f))
+            return tn_fail(TN_ERR_LIMIT, "this run needs %" PRIu64 " bytes, the limit is %" PRIu64,
+                           f->bytes + (uint64_t)bytes, f->options->max_bytes);
+    }
     *out = (tn_object *)(placed ? tn_tensor_wrap((tn_dtype)s->dtype, rank, dims, f->slot[slot])
                                 : tn_tensor_new(f->heap, (tn_dtype)s->dtype, rank, dims));
     return *out ? TN_OK : tn_error_status();
@@ -164,6 +179,7 @@ static tn_status run_row(frame *f, const tn_host_call *h, tn_object **in, tn_obj
                  .heap = f->heap,
                  .pool = f->options->pool,
                  .env = &f->env,
+                 .max_bytes = bytes_left(f),
                  .log = f->options->log,
                  .log_ctx = f->options->log_ctx,
                  .late = f->options->late};
@@ -199,6 +215,7 @@ static tn_status run_regions(frame *f, const tn_host_call *h, tn_object **in, tn
     }
     tn_interp_options o = {.heap = f->heap,
                            .pool = f->options->pool,
+                           .max_bytes = bytes_left(f),
                            .log = f->options->log,
                            .log_ctx = f->options->log_ctx,
                            .late = f->options->late};

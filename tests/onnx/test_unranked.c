@@ -106,8 +106,35 @@ static void test_map(void **state) {
     gives(g, 3, in, 2, F(4, 9));
 }
 
+/* A run's limit holds in nodes that are expanded when they run, for what is only a view there, too. */
+static void test_limit(void **state) {
+    (void)state;
+    tn_text g = message();
+    put_message(&g, 1, node_bytes("Tile", "n", "a,b", "y", message()));
+    put_value(&g, 11, "a", TN_F32, NULL);
+    put_value(&g, 11, "b", TN_I64, NULL);
+    put_value(&g, 12, "y", 0, NULL);
+    tn_text bytes = model_bytes(17, g);
+    tn_tensor *a = floats(2, D(1, 3), F(1, 2, 3)), *b = tn_tensor_from_i64(2, D(1 << 20, 1 << 12));
+    tn_binding feed[] = {{.name = "a", .tensor = a}, {.name = "b", .tensor = b}};
+    for (int backend = 0; backend < 2; backend++) {
+        tn_model *model = tn_model_load_memory(bytes.data, bytes.len, NULL);
+        tn_session *session = tn_session_create(
+            model, TN_OPTIONS(tn_session_options, .backend = backend ? TN_BACKEND_CPU : TN_BACKEND_REFERENCE,
+                              .threads = 1, .max_bytes = 1 << 20));
+        tn_object *y = NULL;
+        tn_output out = {.name = "y", .object = &y};
+        assert_int_equal(tn_session_run(session, 2, feed, 1, &out), TN_ERR_LIMIT);
+        tn_session_destroy(session);
+        tn_model_destroy(model);
+    }
+    tn_text_free(&bytes);
+    tn_tensor_destroy(a);
+    tn_tensor_destroy(b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_unwanted), cmocka_unit_test(test_positions),
-                                       cmocka_unit_test(test_map)};
+                                       cmocka_unit_test(test_map), cmocka_unit_test(test_limit)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
