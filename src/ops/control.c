@@ -138,7 +138,7 @@ static tn_status if_infer(tn_infer *c) {
         TN_TRY(tn_infer_type(c, i, type));
         const tn_dim *p, *q;
         int32_t n = tn_value_contents(g, x, &p), m = tn_value_contents(g, y, &q);
-        if (n >= 0 && n == m && memcmp(p, q, (size_t)n * sizeof *p) == 0)
+        if (n >= 0 && n == m && (n == 0 || memcmp(p, q, (size_t)n * sizeof *p) == 0))
             TN_TRY(tn_infer_known(c, i, (uint32_t)n, p));
     }
     return TN_OK;

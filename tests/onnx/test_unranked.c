@@ -106,6 +106,27 @@ static void test_map(void **state) {
     gives(g, 3, in, 2, F(4, 9));
 }
 
+/* Both branches give the shape of a scalar: a list of nothing. */
+static void test_empty_contents(void **state) {
+    (void)state;
+    tn_text g = message(), attrs = message();
+    for (int i = 0; i < 2; i++) {
+        tn_text branch = message();
+        put_message(&branch, 1, node_bytes("Shape", "s", "k", i ? "t" : "u", message()));
+        put_text(&branch, 2, "branch");
+        put_value(&branch, 12, i ? "t" : "u", TN_I64, "?");
+        attr_graph(&attrs, i ? "then_branch" : "else_branch", branch);
+    }
+    put_floats(&g, 5, "k", 0, NULL, F(1));
+    put_message(&g, 1, node_bytes("If", "i", "b", "l", attrs));
+    put_message(&g, 1, node_bytes("Expand", "e", "a,l", "y", message()));
+    tn_tensor *b = tn_tensor_create(TN_BOOL, 0, NULL);
+    assert_non_null(b);
+    *(uint8_t *)tn_tensor_data(b) = 1;
+    tn_tensor *in[] = {floats(0, NULL, F(7)), b};
+    gives(g, 2, in, 1, F(7));
+}
+
 /* A run's limit holds in nodes that are expanded when they run, for what is only a view there, too. */
 static void test_limit(void **state) {
     (void)state;
@@ -135,6 +156,7 @@ static void test_limit(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_unwanted), cmocka_unit_test(test_positions),
-                                       cmocka_unit_test(test_map), cmocka_unit_test(test_limit)};
+                                       cmocka_unit_test(test_map), cmocka_unit_test(test_empty_contents),
+                                       cmocka_unit_test(test_limit)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
