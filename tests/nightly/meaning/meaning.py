@@ -134,7 +134,7 @@ def run_op(op, options, tally, report):
                     print("\n".join("    %s: %s" % (w, a) for w, a in zip(("ref", "cpu", "standard", "ort"), got)))
 
 
-FAULTS = ("crash", "sanitizer", "backends", "differs", "refused", "harness")
+FAULTS = ("crash", "sanitizer", "backends", "differs", "dispute", "refused", "unsupported", "harness")
 OF_BROKEN = ("crash", "sanitizer", "backends", "harness")  # what a broken node means to the others is no rule
 
 
