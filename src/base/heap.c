@@ -2,6 +2,7 @@
 #include "base/heap.h"
 
 #include "base/error.h"
+#include "base/os.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -24,6 +25,7 @@ typedef struct header {
 } header;
 
 #define LEAST_ALIGN 16u
+#define LARGE ((size_t)8 << 20) /* bytes of a block from which page faults are what filling it costs */
 _Static_assert(sizeof(header) == LEAST_ALIGN, "blocks follow their header at the least alignment");
 
 static tn_heap default_heap;
@@ -47,12 +49,14 @@ static header *header_of(void *block) {
 
 /* The C library's: `align` is at least 16. */
 static void *libc_alloc(size_t size, size_t align, bool zero) {
-    if (align <= LEAST_ALIGN)
-        return zero ? calloc(1, size) : malloc(size);
     void *block = NULL;
-    if (posix_memalign(&block, align, size) != 0)
+    if (align <= LEAST_ALIGN)
+        block = zero ? calloc(1, size) : malloc(size);
+    else if (posix_memalign(&block, align, size) != 0)
         return NULL;
-    if (zero)
+    if (block && size >= LARGE)
+        tn_memory_prefer_large_pages(block, size);
+    if (block && zero && align > LEAST_ALIGN)
         memset(block, 0, size);
     return block;
 }

@@ -50,6 +50,8 @@ int tn_cpu_count(void);        /* CPUs this process may use: affinity and cgroup
 /* The same from a given root, for tests with fixture files: reads <root>/sys/fs/cgroup..., <root>/proc/self/cgroup. 0: no quota found. */
 int tn_cpu_quota(const char *root);
 size_t tn_page_size(void);
+/* Asks for large pages where the block is mapped anew: a hundredth of the page faults. A wish: nothing fails. */
+void tn_memory_prefer_large_pages(void *block, size_t size);
 uint64_t tn_memory_bytes(void); /* of this machine; 0 if unknown */
 size_t tn_rss_bytes(void);      /* resident set now; 0 if unknown */
 size_t tn_peak_rss_bytes(void);

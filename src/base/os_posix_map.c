@@ -274,6 +274,17 @@ void tn_mapping_forget(const tn_mapping *mapping, const void *bytes, size_t size
         (void)madvise((void *)begin, end - begin, MADV_DONTNEED); /* read-only and private: nothing is lost */
 }
 
+void tn_memory_prefer_large_pages(void *block, size_t size) {
+#ifdef MADV_HUGEPAGE
+    uintptr_t page = tn_page_size(), begin = ((uintptr_t)block + page - 1) / page * page;
+    uintptr_t end = ((uintptr_t)block + size) / page * page;
+    if (begin < end)
+        (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+#else
+    (void)block, (void)size;
+#endif
+}
+
 bool tn_mapping_unchanged(const tn_mapping *mapping) {
     struct stat info;
     if (stat(mapping->path, &info) != 0)
