@@ -139,6 +139,40 @@ static const tn_change changes[] = {
     {"DequantizeLinear", 21, NEW_INT, "block_size", 0, NULL, NULL},
     {"QuantizeLinear", 23, NEW_INT, "precision", 0, NULL, NULL},
     {"DequantizeLinear", 23, NEW_INT, "output_dtype", 0, NULL, NULL},
+    {"*", 13, TYPES, NULL, 0, "bf16", NULL},
+    {"*", 19, TYPES, NULL, 0, "f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz", NULL},
+    {"*", 21, TYPES, NULL, 0, "i4 u4", NULL},
+    {"*", 23, TYPES, NULL, 0, "f4e2m1", NULL},
+    {"*", 24, TYPES, NULL, 0, "f8e8m0", NULL},
+    {"*", 25, TYPES, NULL, 0, "i2 u2", NULL},
+    {"Add", 14, TYPES, NULL, 0, "i8 i16 u8 u16", NULL},
+    {"Sub", 14, TYPES, NULL, 0, "i8 i16 u8 u16", NULL},
+    {"Mul", 14, TYPES, NULL, 0, "i8 i16 u8 u16", NULL},
+    {"Div", 14, TYPES, NULL, 0, "i8 i16 u8 u16", NULL},
+    {"Relu", 14, TYPES, NULL, 0, "i8 i16 i32 i64", NULL},
+    {"Max", 12, TYPES, NULL, 0, "i8 i16 i32 i64 u8 u16 u32 u64", NULL},
+    {"Min", 12, TYPES, NULL, 0, "i8 i16 i32 i64 u8 u16 u32 u64", NULL},
+    {"Clip", 12, TYPES, NULL, 0, "i8 i16 i32 i64 u8 u16 u32 u64", NULL},
+    {"Pow", 12, TYPES, NULL, 0, "i32 i64", NULL},
+    {"ReduceMax", 12, TYPES, NULL, 0, "i8 u8", NULL},
+    {"ReduceMin", 12, TYPES, NULL, 0, "i8 u8", NULL},
+    {"ReduceMax", 20, TYPES, NULL, 0, "bool", NULL},
+    {"ReduceMin", 20, TYPES, NULL, 0, "bool", NULL},
+    {"MaxPool", 12, TYPES, NULL, 0, "i8 u8", NULL},
+    {"MatMul", 9, TYPES, NULL, 0, "i32 i64 u32 u64", NULL},
+    {"Gemm", 9, TYPES, NULL, 0, "i32 i64 u32 u64", NULL},
+    {"Less", 9, TYPES, NULL, 0, "i8 i16 i32 i64 u8 u16 u32 u64", NULL},
+    {"Greater", 9, TYPES, NULL, 0, "i8 i16 i32 i64 u8 u16 u32 u64", NULL},
+    {"Equal", 11, TYPES, NULL, 0, "f16 f32 f64", NULL},
+    {"Equal", 19, TYPES, NULL, 0, "string", NULL},
+    {"Cast", 9, TYPES, NULL, 0, "string", NULL},
+    {"Sign", 13, TYPES, NULL, 0, "bf16", NULL},
+    {"Pad", 13, TYPES, NULL, 0, "bool string", NULL},
+    {"IsInf", 20, TYPES, NULL, 0, "f16 bf16", NULL},
+    {"IsNaN", 13, TYPES, NULL, 0, "f64", NULL},
+    {"MaxPool", 22, STEP, "ceil_mode", 0, NULL, tn_step_trips},
+    {"AveragePool", 22, STEP, "ceil_mode", 0, NULL, tn_step_trips},
+    {"LpPool", 22, STEP, "ceil_mode", 0, NULL, tn_step_trips},
     {"Attention", 24, NEW_INPUT, NULL, 6, NULL, NULL},
     {"Cast", 24, NEW_TEXT, "round_mode", 0, "up", NULL},
     {"CastLike", 24, NEW_TEXT, "round_mode", 0, "up", NULL},
@@ -277,6 +311,31 @@ static bool names(const tn_change *c, const char *op) {
     return c->op[length - 1] == '*' ? strncmp(c->op, op, length - 1) == 0 : strcmp(c->op, op) == 0;
 }
 
+static bool listed(const char *list, const char *name) {
+    size_t length = strlen(name);
+    for (const char *p = list; *p; p += strcspn(p, " "), p += *p == ' ')
+        if (strcspn(p, " ") == length && memcmp(p, name, length) == 0)
+            return true;
+    return false;
+}
+
+static tn_status check_types(tn_convert_node *n, const tn_change *c) {
+    const tn_attr *to = tn_v_attr_of(n, "to"), *value = tn_v_attr_of(n, "value");
+    tn_dtype types[5] = {
+        tn_v_has_input(n, 0) ? tn_v_dtype_of(n->g, n->in[0], 0) : TN_DTYPE_NONE,
+        tn_value_dtype(n->g, tn_node_output(n->g, n->node, 0)),
+        to && to->kind == TN_ATTR_INT && to->as.i > 0 && to->as.i < TN_DTYPE_COUNT ? (tn_dtype)to->as.i : TN_DTYPE_NONE,
+        value && value->kind == TN_ATTR_TENSOR ? (tn_dtype)value->as.tensor->dtype : TN_DTYPE_NONE,
+        strcmp(c->op, "*") == 0 && tn_v_has_input(n, 2) ? tn_v_dtype_of(n->g, n->in[2], 0) : TN_DTYPE_NONE};
+    for (int i = 0; i < 5; i++)
+        if (types[i] != TN_DTYPE_NONE && listed(c->text, tn_dtype_name(types[i]))) {
+            char why[80];
+            snprintf(why, sizeof why, "it does not admit %s before", tn_dtype_name(types[i]));
+            return tn_v_refuse(n, c->version, false, why);
+        }
+    return TN_OK;
+}
+
 static tn_status apply(tn_convert_node *n, const tn_change *c, bool up) {
     switch (c->kind) {
     case DROPPED: {
@@ -312,6 +371,7 @@ static tn_status apply(tn_convert_node *n, const tn_change *c, bool up) {
         n->op = c->text;
         n->changed = true;
         return TN_OK;
+    case TYPES: return up ? TN_OK : check_types(n, c);
     case MEANS: return tn_v_refuse(n, c->version, up, c->text);
     case STEP: return c->step(n, c->version, up);
     }

@@ -22,6 +22,7 @@ typedef enum tn_change_kind {
     BOUND_INPUT, /* the same; absent: the lowest ("-") or largest ("+") finite number */
     VALUES,      /* texts of an attribute are spelt differently: "old=new old=new" */
     OPERATOR,    /* the operator is called `text` from `version` on */
+    TYPES,       /* element types of input 0 (Cast: `to`, too) that are not admitted before: names with spaces */
     MEANS,       /* something else is computed: refused, `text` says what */
     STEP         /* see the function */
 } tn_change_kind;

@@ -209,6 +209,10 @@ tn_status tn_step_trips(tn_convert_node *n, int version, bool up) {
         }
         return TN_OK;
     }
+    if (version == 22) { /* the last window of ceil_mode is another one since */
+        a = tn_v_attr_of(n, "ceil_mode");
+        return a && a->as.i ? tn_v_refuse(n, version, up, "ceil_mode counts windows otherwise") : TN_OK;
+    }
     if (up)
         return TN_OK;
     if (strncmp(n->op, "Scatter", 7) == 0 &&

@@ -121,7 +121,7 @@ static tn_status save_onnx(const tn_graph *graph, const char *path, const tn_sav
     if (status == TN_OK && o->standard_only)
         status = check_standard(copy);
     if (status == TN_OK)
-        status = tn_onnx_write_model(copy, path, o->external_data);
+        status = tn_onnx_write_model(copy, path, o->external_data, is_read(graph));
     if (status != TN_OK) {
         tn_error_record error;
         tn_error_save(&error);

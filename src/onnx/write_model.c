@@ -84,8 +84,8 @@ static tn_status put_model(tn_onnx_writer *w, tn_wire_out *out) {
 
 /* --- the writer ------------------------------------------------------------------------------------------------------------------- */
 
-static tn_status begin(tn_onnx_writer *w, const tn_graph *g, const char *data_name) {
-    *w = (tn_onnx_writer){.heap = g->heap, .graph = g, .data_name = data_name};
+static tn_status begin(tn_onnx_writer *w, const tn_graph *g, const char *data_name, bool as_read) {
+    *w = (tn_onnx_writer){.heap = g->heap, .graph = g, .as_read = as_read, .data_name = data_name};
     tn_arena_init(&w->arena, w->heap);
     w->name = tn_alloc_array(w->heap, g->value.len, sizeof *w->name);
     if (!w->name)
@@ -146,11 +146,12 @@ static tn_status send(const tn_onnx_writer *w, const tn_wire_out *message, const
 }
 
 /* *large: the message would be larger than one may be, and nothing was written. */
-static tn_status write(const tn_graph *g, const char *path, const char *data_path, const char *data_name, bool *large) {
+static tn_status write(const tn_graph *g, const char *path, const char *data_path, const char *data_name, bool as_read,
+                       bool *large) {
     tn_onnx_writer w;
     tn_wire_out message;
     tn_wire_out_init(&message, g->heap);
-    tn_status status = begin(&w, g, data_name);
+    tn_status status = begin(&w, g, data_name, as_read);
     if (status == TN_OK)
         status = put_model(&w, &message);
     *large = status == TN_OK && tn_wire_out_size(&message) > LARGEST_MESSAGE;
@@ -161,7 +162,7 @@ static tn_status write(const tn_graph *g, const char *path, const char *data_pat
     return status;
 }
 
-tn_status tn_onnx_write_model(const tn_graph *graph, const char *path, bool external_data) {
+tn_status tn_onnx_write_model(const tn_graph *graph, const char *path, bool external_data, bool as_read) {
     tn_text data_path;
     bool large, file = tn_path_kind_of(path) != TN_PATH_OTHER;
     tn_text_init(&data_path, graph->heap);
@@ -172,9 +173,9 @@ tn_status tn_onnx_write_model(const tn_graph *graph, const char *path, bool exte
     }
     const char *slash = strrchr(data_path.data, '/'), *name = slash ? slash + 1 : data_path.data;
     bool outside = file && (external_data || tn_graph_metadata(graph, TN_META_EXTERNAL));
-    tn_status status = write(graph, path, data_path.data, outside ? name : NULL, &large);
+    tn_status status = write(graph, path, data_path.data, outside ? name : NULL, as_read, &large);
     if (status == TN_OK && large && !outside && file)
-        status = write(graph, path, data_path.data, name, &large);
+        status = write(graph, path, data_path.data, name, as_read, &large);
     if (status == TN_OK && large)
         status = tn_fail(TN_ERR_LIMIT, "the model would be larger than the 2 GiB that one file may hold");
     tn_text_free(&data_path);

@@ -4,17 +4,26 @@
 
 #include "onnx/writer.h"
 
+typedef struct shadow {
+    uint32_t name, value; /* what the name meant before; 0: nothing */
+} shadow;
+
 typedef struct namer {
     tn_onnx_writer *w;
     tn_strings seen;
-    tn_map taken; /* string id of a name that is visible here */
-    tn_u32_vec stack;
-    uint32_t made;
+    tn_map taken; /* string id of a name that is visible here -> value */
+    TN_VEC(shadow) stack;
+    uint32_t region, made;
 } namer;
 
 static tn_status take(namer *n, uint32_t value, const char *name, size_t length) {
     uint32_t id = tn_strings_add(&n->seen, name, length);
-    if (id == UINT32_MAX || !tn_map_put(n->w->heap, &n->taken, id, 1) || !tn_vec_push(n->w->heap, &n->stack, id))
+    uint64_t before = 0;
+    if (id == UINT32_MAX)
+        return tn_error_status();
+    tn_map_get(&n->taken, id, &before);
+    if (!tn_map_put(n->w->heap, &n->taken, id, value) ||
+        !tn_vec_push(n->w->heap, &n->stack, ((shadow){id, (uint32_t)before})))
         return tn_error_status();
     const char *copy = tn_arena_strndup(&n->w->arena, name, length);
     if (!copy)
@@ -23,9 +32,29 @@ static tn_status take(namer *n, uint32_t value, const char *name, size_t length)
     return TN_OK;
 }
 
+/* Whether a value is read inside a region, at any depth. */
+static bool is_read_in(const tn_graph *g, tn_value value, uint32_t region) {
+    for (tn_use u = tn_value_first_use(g, value); u.node.id; u = tn_use_next(g, u))
+        for (tn_node at = u.node; at.id; at = tn_region_owner(g, tn_node_parent(g, at)))
+            if (tn_node_parent(g, at).id == region)
+                return true;
+    return false;
+}
+
+static uint32_t region_of(const tn_graph *g, tn_value value) {
+    tn_node from = tn_value_producer(g, value);
+    return from.id ? tn_node_parent(g, from).id : g->value.data[value.id].region;
+}
+
+/* A name of an enclosing graph may be given again where a file does so, and nothing here reads what it means there. */
 static bool is_taken(const namer *n, const char *name, size_t length) {
     uint32_t id = tn_strings_find(&n->seen, name, length);
-    return id != UINT32_MAX && tn_map_get(&n->taken, id, NULL);
+    uint64_t value;
+    if (id == UINT32_MAX || !tn_map_get(&n->taken, id, &value) || value == 0)
+        return false;
+    tn_value other = {(uint32_t)value};
+    return !n->w->as_read || other.id == UINT32_MAX || region_of(n->w->graph, other) == n->region ||
+           is_read_in(n->w->graph, other, n->region);
 }
 
 /* Takes `label`, or something like it that is free. */
@@ -60,7 +89,8 @@ static tn_status name_value(namer *n, uint32_t value, bool needed) {
 static tn_status name_region(namer *n, uint32_t region, int depth) {
     const tn_graph *g = n->w->graph;
     const tn_region_rec *r = &g->region.data[region];
-    uint32_t begin = n->stack.len;
+    uint32_t begin = n->stack.len, outer = n->region;
+    n->region = region;
     if (depth > TN_MAX_NESTING)
         return tn_fail(TN_ERR_LIMIT, "graphs are nested deeper than %d", TN_MAX_NESTING);
     for (uint32_t i = 0; i < r->args.len; i++)
@@ -71,8 +101,14 @@ static tn_status name_region(namer *n, uint32_t region, int depth) {
     for (uint32_t id = r->first; id; id = g->node.data[id].next)
         for (uint32_t i = 0; i < g->node.data[id].region_count; i++)
             TN_TRY(name_region(n, g->region_list.data[g->node.data[id].regions + i], depth + 1));
-    while (n->stack.len > begin)
-        tn_map_remove(&n->taken, n->stack.data[--n->stack.len]);
+    while (n->stack.len > begin) {
+        shadow last = n->stack.data[--n->stack.len];
+        if (last.value)
+            (void)tn_map_put(n->w->heap, &n->taken, last.name, last.value); /* it is there: no room is needed */
+        else
+            tn_map_remove(&n->taken, last.name);
+    }
+    n->region = outer;
     return TN_OK;
 }
 
@@ -90,7 +126,7 @@ static tn_status name_ends(namer *n) {
             TN_TRY(take(n, value.id, name, strlen(name)));
         else if (*name && !is_taken(n, name, strlen(name))) { /* the copy's */
             uint32_t id = tn_strings_add(&n->seen, name, strlen(name));
-            if (id == UINT32_MAX || !tn_map_put(n->w->heap, &n->taken, id, 1))
+            if (id == UINT32_MAX || !tn_map_put(n->w->heap, &n->taken, id, UINT32_MAX))
                 return tn_error_status();
         }
     }
@@ -98,7 +134,7 @@ static tn_status name_ends(namer *n) {
 }
 
 static tn_status run(tn_onnx_writer *w, tn_region region, bool main) {
-    namer n = {.w = w};
+    namer n = {.w = w, .region = region.id};
     tn_status status = tn_strings_init(&n.seen, w->heap) ? TN_OK : tn_error_status();
     if (status == TN_OK && main)
         status = name_ends(&n);

@@ -16,6 +16,7 @@ typedef struct tn_onnx_outside {
 typedef struct tn_onnx_writer {
     tn_heap *heap;
     const tn_graph *graph;
+    bool as_read;          /* names stand as a file gave them, also where an inner graph uses one again */
     tn_arena arena;        /* names */
     const char **name;     /* by value id; "" where nothing needs one, NULL: none yet */
     const char *data_name; /* location of external data; NULL: all is inside */
@@ -62,7 +63,7 @@ tn_status tn_onnx_write_nodes(tn_onnx_writer *w, tn_region region, bool function
 /* --- write_model.c --- */
 /* Writes a graph of onnx.* nodes and constants as a model: a file, and beside it PATH.data where the model has external data, is
    asked to, or is larger than a message may be. Both appear whole or not at all. */
-tn_status tn_onnx_write_model(const tn_graph *graph, const char *path, bool external_data);
+tn_status tn_onnx_write_model(const tn_graph *graph, const char *path, bool external_data, bool as_read);
 /* The oldest IR version whose models may import operator set `version` of ai.onnx. */
 int tn_onnx_ir_of_opset(int version);
 
