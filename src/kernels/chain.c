@@ -75,7 +75,7 @@ static bool agree(const link *reader, int k, const link *writer, bool later, boo
 static bool joins(const group *g, int last) {
     const link *l = &g->link[last];
     const tn_resolved *r = &l->r;
-    bool linked = false, ignored;
+    bool linked = false, ignored = false;
     if (r->extent[0] % g->rows != 0 || r->kernel->outputs != 1 || !keeps_rows(l, &r->output[0], r->outer, l->row))
         return false;
     for (int i = 0; i < last; i++) {
