@@ -4,5 +4,5 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 bash scripts/setup.sh
 cmake --preset release >/dev/null
-cmake --build --preset release --target example_classify_digit >build/demo.log 2>&1 || { tail -40 build/demo.log; exit 1; }
+cmake --build --preset release --target example_classify_digit tenon >build/demo.log 2>&1 || { tail -40 build/demo.log; exit 1; }
 exec build/release/example_classify_digit "${1:-examples/data/mnist-cnn.onnx}" "${2:-examples/data/seven.pgm}"

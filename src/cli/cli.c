@@ -124,8 +124,10 @@ void tn_cli_signals_init(void) {
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = 0}; /* no SA_RESTART: waiting calls wake up */
     struct sigaction plain = {.sa_handler = SIG_DFL};
     sigaction(SIGPIPE, &plain, NULL); /* a reader that went away ends the command quietly */
-    int signals[] = {SIGINT, SIGTERM};
-    for (int i = 0; i < 2; i++) {
+    struct sigaction ignored = {.sa_handler = SIG_IGN};
+    sigaction(SIGXFSZ, &ignored, NULL); /* a file above the limit is an error of write(), which is reported */
+    int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    for (int i = 0; i < 3; i++) {
         struct sigaction before;
         if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
             sigaction(signals[i], &action, NULL);

@@ -1,5 +1,6 @@
 /* tenon run: feeds a model, prints or writes what comes out. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -53,8 +54,11 @@ static tn_status name_files(running *r, bool pb) {
     for (uint32_t i = 0; i < r->outputs; i++) {
         const char *name = tn_model_output_name(r->model, i);
         bool good = !pb && is_file_name(name);
-        for (uint32_t k = 0; k < r->outputs && good; k++)
-            good = k == i || strcmp(name, tn_model_output_name(r->model, k)) != 0;
+        for (uint32_t k = 0; k < r->outputs && good; k++) {
+            char number[32]; /* the name that output k may have */
+            snprintf(number, sizeof number, "output_%" PRIu32, k);
+            good = k == i || (strcmp(name, tn_model_output_name(r->model, k)) != 0 && strcmp(name, number) != 0);
+        }
         tn_text path;
         tn_text_init(&path, NULL);
         if (good)

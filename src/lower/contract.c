@@ -60,20 +60,34 @@ static tn_status require_padding(tn_lowerer *l, tn_node node, uint32_t n, const 
     return TN_OK;
 }
 
+/* Whether windows reach far beyond what they slide over: then most of their steps would read padding alone. */
+static bool is_mostly_padding(const tn_graph *g, tn_value x, int rank, const int64_t *window) {
+    for (int i = 0; i < rank; i++) {
+        int64_t size, most = 1024;
+        if (tn_dim_is_const(g, tn_value_dim(g, x, i), &size))
+            most = size < INT64_MAX / 4 ? size * 2 + 16 : INT64_MAX;
+        if (window[i] > most)
+            return true;
+    }
+    return false;
+}
+
 tn_status tn_lower_window(tn_lowerer *l, tn_node node) {
     tn_graph *g = l->graph;
     tn_value x = tn_node_input(g, node, 0), y = tn_node_output(g, node, 0);
     tn_dtype dtype = tn_value_dtype(g, x);
     if (!tn_lowering_known(l, y) || !tn_lowering_admits(dtype))
         return TN_ERR_UNSUPPORTED;
+    const int64_t *window, *stride, *dilation;
+    tn_attr_ints(g, node, "window", &window);
+    if (is_mostly_padding(g, x, tn_value_rank(g, x), window))
+        return TN_ERR_UNSUPPORTED; /* the row leaves padding out */
     uint32_t place = tn_lowering_value(l, x);
     tn_draft *d = place == TN_NO_VIEW ? NULL : tn_lowering_draft(l, y, node, TN_KERNEL_REDUCE);
     if (!d)
         return tn_error_status();
     const tn_view p = l->plan->view.data[place];
-    const int64_t *window, *stride, *dilation;
     const tn_dim *lo, *hi;
-    tn_attr_ints(g, node, "window", &window);
     tn_attr_ints(g, node, "stride", &stride);
     tn_attr_ints(g, node, "dilation", &dilation);
     tn_attr_dims(g, node, "lo", &lo);

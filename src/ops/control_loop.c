@@ -241,6 +241,10 @@ static tn_status set_stacked(tn_eval *e, const row_vec *rows, uint32_t stacked, 
     } else {
         dtype = tn_type_dtype(e->graph, type);
         rank = tn_type_rank(e->graph, type);
+        if (dtype == TN_DTYPE_NONE)
+            return tn_eval_fail(
+                e, TN_ERR_UNSUPPORTED,
+                "not supported: output %" PRIu32 " stacks the rows of no trip, and their type is not known", output);
         if (rank < 0)
             rank = 0;
         for (int i = 0; i < rank; i++)

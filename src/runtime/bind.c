@@ -135,6 +135,26 @@ static bool has_conditional(const tn_plan *p) {
     return false;
 }
 
+/* After a failure for lack of memory: which value needs most. */
+static void say_largest(const tn_frame *f, uint32_t segment) {
+    const tn_plan *p = f->plan;
+    const tn_slot *largest = NULL;
+    for (uint32_t i = 0; i < p->slot.len; i++) {
+        const tn_slot *s = &p->slot.data[i];
+        if (s->kind == TN_SLOT_ARENA && s->segment == segment && s->value.id &&
+            (!largest || f->size[s->bytes] > f->size[largest->bytes]))
+            largest = s;
+    }
+    if (!largest || *tn_error_where())
+        return;
+    char text[200];
+    tn_node maker = tn_value_producer(p->graph, largest->value);
+    tn_fail_where("the largest value, %" PRId64 " bytes: %s", f->size[largest->bytes],
+                  tn_value_describe(p->graph, largest->value, text, sizeof text));
+    if (maker.id)
+        tn_fail_at_node(p->graph, maker);
+}
+
 void tn_frame_unbind(tn_frame *f, uint32_t segment) {
     const tn_plan *p = f->plan;
     for (uint32_t i = 0; segment && i < p->symbol_segment.len; i++)
@@ -164,6 +184,8 @@ tn_status tn_frame_bind(tn_frame *f, uint32_t segment) {
     }
     tn_free(f->heap, life);
     tn_free(f->heap, which);
+    if (status == TN_ERR_MEMORY || status == TN_ERR_LIMIT)
+        say_largest(f, segment);
     return status;
 }
 

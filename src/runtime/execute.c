@@ -293,7 +293,10 @@ static tn_status run_code(frame *f) {
             /* else each is admitted, or shown, by itself */
             bool together = k->chain && !f->lacking && !f->late && !f->options->watch;
             TN_TRY(show(f, in.a, false));
-            TN_TRY(together ? tn_chain_run(&args, k->chain) : k->impl->run(&args));
+            tn_status status = together ? tn_chain_run(&args, k->chain) : k->impl->run(&args);
+            if (status != TN_OK && !*tn_error_where() && k->node_count)
+                tn_fail_at_node(p->graph, (tn_node){p->kernel_node.data[k->nodes]});
+            TN_TRY(status);
             TN_TRY(show(f, in.a, true));
             pc += together ? k->chain - 1u : 0;
             break;

@@ -290,6 +290,10 @@ static tn_status run_compiled(tn_session *s, const tn_compiled *c, uint32_t n_in
         s->arena_bytes = bytes;
     } else
         status = run_reference(s, c, in, out);
+    if (status == TN_ERR_MEMORY && !*tn_error_where()) {
+        const char *file = tn_graph_metadata(s->model->graph, "file");
+        tn_fail_where("running %s", file ? file : "a graph");
+    }
     for (uint32_t i = 0; i < n_out && status == TN_OK; i++)
         status = deliver(&output[i], out[find_output(g, output[i].name)]);
     for (uint32_t i = 0; i < outputs; i++)
