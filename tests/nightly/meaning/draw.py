@@ -57,6 +57,7 @@ class Case:
         self.as_numbers = False  # strings are read as numbers: the text leaves their form open
         self.flips = None  # per output, where a quantised result is a tie within float error: it may be the next number
         self.judge = None  # function(outputs) -> None or text, instead of comparing
+        self.trips = None  # index of the input that alone ends a loop
         self.seen = {}
 
     def names(self):

@@ -1,11 +1,12 @@
 """Where an evaluator is known to be wrong, with the reason by the operator's text: operators, who, the reason, a condition on the
-case. Tenon must then agree with the other one, or has no witness. `cast_first`: the values are right, the dtype is not."""
+case. Tenon must then agree with the other one, or has no witness. `cast_first`: the values are right, the dtype is not.
+`left_open`: broken nodes that the text does not forbid, whatever the evaluators ask for."""
 import numpy as np
 
 from draw import STRING, is_float, is_int
 
 STANDARD, ORT = "standard", "ort"
-ROWS, CASTS = [], []
+ROWS, CASTS, OPEN = [], [], []
 
 
 def known(ops, who, reason, when=lambda case: True):
@@ -14,6 +15,10 @@ def known(ops, who, reason, when=lambda case: True):
 
 def cast_first(ops, who, reason, when=lambda case: True):
     CASTS.append((set(ops.split()), who, when, reason))
+
+
+def left_open(ops, reason, when=lambda case: True):
+    OPEN.append((set(ops.split()), "broken", when, reason))
 
 
 def _find(rows, case, who):
@@ -29,6 +34,11 @@ def _find(rows, case, who):
 
 def is_known(case, who):
     return _find(ROWS, case, who)
+
+
+def is_open(case):
+    """Why a broken node that both evaluators refuse has a meaning by the operator's text."""
+    return _find(OPEN, case, "broken")
 
 
 def is_cast(case, who):
@@ -249,3 +259,33 @@ known("Cast CastLike", ORT, "without saturation what is beyond the largest f8e5m
     attr(c, "to") == 19 or c.op == "CastLike" and c.inputs[1].dtype.name == "float8_e5m2"))
 known("Cast CastLike", STANDARD, "bools as text: Python's words; elsewhere 1 and 0, which are read back",
       lambda c: c.inputs[0].dtype == bool and (attr(c, "to") == 8 or c.op == "CastLike" and c.inputs[1].dtype == STRING))
+
+# --- broken nodes that have a meaning -------------------------------------------------------------------------------------------------------
+
+
+def has(case, *what):
+    return any(x is not None and x.dtype.kind == "f" and any(w(x).any() for w in what) for x in case.inputs)
+
+
+left_open("ConvTranspose GlobalAveragePool GlobalMaxPool GroupNormalization Col2Im", "nothing in, nothing (or the bias) out: the sizes are those of the formula",
+          lambda c: 0 in c.inputs[0].shape)
+left_open("CumSum CumProd", "a list of one axis, as files have it", lambda c: c.inputs[1].shape == (1,))
+left_open("Mean", "from 8 on the inputs broadcast; the evaluator adds up in place, in the first shape", lambda c: c.opset >= 8)
+left_open("OneHot", "an index alone has a row, too", lambda c: c.inputs[0].ndim == 0)
+left_open("Pad", "negative pads cut, in every mode", lambda c: (c.inputs[1] < 0).any())
+left_open("Range", "no steps lead away from an infinite limit: max(..., 0)", lambda c: has(c, np.isinf))
+left_open("GridSample RoiAlign", "positions that are not numbers", lambda c: has(c, np.isnan, np.isinf))
+left_open("LRN", "any number of axes, and even sizes: floor((size - 1) / 2) before, ceil((size - 1) / 2) after", lambda c: True)
+left_open("Cast", "saturate says something of 8-bit floats alone", lambda c: attr(c, "saturate") is not None)
+left_open("DequantizeLinear QuantizeLinear", "element types that came with a later version are taken in earlier ones, with the later meaning",
+          lambda c: c.opset < 19)
+left_open("QuantizeLinear DequantizeLinear", "one block alone may be of any size", lambda c: attr(c, "block_size", 0) > 100)
+left_open("FeatureVectorizer", "inputdimensions is optional: the inputs have sizes", lambda c: attr(c, "inputdimensions") is None)
+left_open("GlobalLpPool", "any number of spatial axes")
+left_open("LSTM GRU RNN", "no output need be asked for", lambda c: not c.outputs)
+left_open("Loop", "less than one trip is none", lambda c: c.inputs[0] is not None and c.inputs[0] <= 0)
+left_open("Loop", "a condition of one element, whatever its rank", lambda c: c.inputs[1] is not None and c.inputs[1].size == 1)
+left_open("MaxPool", "windows that meet nothing but padding; no window that fits: nothing",
+          lambda c: max(attr(c, "pads", [0])) > 100 or 1 in c.inputs[0].shape)
+left_open("MelWeightMatrix", "edges beyond the spectrum, infinite or no numbers: no triangle meets a bin")
+left_open("Scan", "sizes that a body declares falsely are warnings", lambda c: bool(c.outputs))

@@ -389,6 +389,7 @@ def loop(d):
         condition = start
     case = d.node([None if trips is None else np.array(trips, dtype=np.int64), condition, d.array(shape, F32), d.array(shape, F32)], {"body": body},
                   outputs=1 + scans)
+    case.trips = 0 if stop is None else None
     return only(case, 3)
 
 
