@@ -263,6 +263,38 @@ static tn_status expand(late *l) {
     return status;
 }
 
+/* Who made the node may have declared what the output must be (a condition is one bool): for these inputs it is something else. */
+static tn_status check_declared(const tn_eval *e, uint32_t output, const tn_object *object) {
+    const tn_graph *g = e->graph;
+    tn_value value = tn_node_output(g, e->node, output);
+    tn_type type = tn_value_type(g, value);
+    char text[200];
+    if (!type.id || !object || tn_type_kind(g, type) != TN_KIND_TENSOR)
+        return TN_OK;
+    const tn_tensor *t = (const tn_tensor *)object;
+    int rank = tn_type_rank(g, type);
+    bool fits =
+        tn_object_kind(object) == TN_KIND_TENSOR && t->dtype == tn_type_dtype(g, type) && (rank < 0 || t->rank == rank);
+    for (int i = 0; fits && i < rank; i++) {
+        int64_t size;
+        fits = !tn_dim_is_const(g, tn_value_dim(g, value, i), &size) || size == t->dims[i];
+    }
+    if (fits)
+        return TN_OK;
+    tn_type_describe(g, type, text, sizeof text);
+    if (tn_object_kind(object) != TN_KIND_TENSOR)
+        return tn_fail(TN_ERR_INPUT, "where %s is needed there is no tensor", text);
+    tn_text dims;
+    tn_text_init(&dims, e->heap);
+    for (int i = 0; i < t->rank; i++)
+        tn_text_printf(&dims, "%s%" PRId64, i ? "," : "", t->dims[i]);
+    tn_status status = dims.failed ? tn_error_status()
+                                   : tn_fail(TN_ERR_INPUT, "where %s is needed there is %s[%s]", text,
+                                             tn_dtype_name((tn_dtype)t->dtype), dims.len ? dims.data : "");
+    tn_text_free(&dims);
+    return status;
+}
+
 static tn_status run(tn_eval *e, const tn_late_form *form) {
     uint32_t n = form->wanted.len, fed = form->fed.len;
     tn_value *values = tn_alloc_array(e->heap, n + 1u, sizeof *values);
@@ -284,6 +316,9 @@ static tn_status run(tn_eval *e, const tn_late_form *form) {
         status = tn_interp_run(form->graph, &options, fed, form->inputs.data, objects, n, values, results);
     for (uint32_t i = 0; i < n && status == TN_OK; i++) {
         tn_object *object = results[i];
+        status = check_declared(e, form->wanted.data[i], object);
+        if (status != TN_OK)
+            break;
         results[i] = NULL;
         status = tn_eval_set(e, form->wanted.data[i], object);
     }
