@@ -139,6 +139,27 @@ static tn_status once_is_enough(tn_rewriter *r, tn_node n) {
     return inner.id ? tn_cleanup_forward(r, n, tn_node_input(g, n, 0)) : TN_OK;
 }
 
+/* Whether `v`, looked at through elementwise operators and views, broadcasts sizes that only a run can tell to fit: who drops it
+   drops that refusal. */
+static bool may_not_fit(const tn_graph *g, tn_value v, int look) {
+    tn_node maker = tn_value_producer(g, v);
+    if (!maker.id || look == MAX_LOOK ||
+        !(tn_node_has_trait(g, maker, TN_ELEMENTWISE) || tn_node_has_trait(g, maker, TN_VIEW)))
+        return false;
+    bool spread = strcmp(tn_node_op_name(g, maker), "broadcast") == 0;
+    int lead = spread ? tn_value_rank(g, v) - tn_value_rank(g, tn_node_input(g, maker, 0)) : 0;
+    for (int i = lead; spread && i < tn_value_rank(g, v); i++) {
+        int64_t size;
+        tn_dim from = tn_value_dim(g, tn_node_input(g, maker, 0), i - lead);
+        if (!tn_dim_equal(g, from, tn_value_dim(g, v, i)) && !(tn_dim_is_const(g, from, &size) && size == 1))
+            return true;
+    }
+    for (uint32_t i = 0; i < tn_node_input_count(g, maker); i++)
+        if (may_not_fit(g, tn_node_input(g, maker, i), look + 1))
+            return true;
+    return false;
+}
+
 /* select(c, x, x); select(true, x, y); select(false, x, y) */
 static tn_status known_select(tn_rewriter *r, tn_node n) {
     const tn_graph *g = tn_rewriter_graph(r);
@@ -148,7 +169,8 @@ static tn_status known_select(tn_rewriter *r, tn_node n) {
     const tn_tensor *t = tn_cleanup_uniform(g, tn_node_input(g, n, 0));
     if (!t || t->dtype != TN_BOOL)
         return TN_OK;
-    return tn_cleanup_forward(r, n, *(const unsigned char *)t->data ? a : b);
+    bool first = *(const unsigned char *)t->data;
+    return may_not_fit(g, first ? b : a, 0) ? TN_OK : tn_cleanup_forward(r, n, first ? a : b);
 }
 
 #define ROW(NAME, ROOT, APPLY) \
