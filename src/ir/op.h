@@ -94,6 +94,7 @@ typedef struct tn_attr_spec {
     double f;
     const char *s;
     const char *allowed; /* strings: "constant|reflect|edge"; NULL: any */
+    int64_t low, high;   /* integers: the range; both 0: any */
 } tn_attr_spec;
 
 /* --- infer: dtype and symbolic shape of the outputs ----------------------------------------------------------------- */

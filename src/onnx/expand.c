@@ -258,6 +258,7 @@ static void name_operator(tn_error_record *error, const char *op) {
 static tn_status run_row(tn_expand *x) {
     tn_graph *g = x->graph;
     TN_TRY(tn_onnx_normalize(x));
+    TN_TRY(tn_expand_check_inputs(x));
     x->late = must_wait(x);
     x->out = tn_expand_alloc(x, x->outputs, sizeof *x->out);
     if (!x->out)

@@ -168,8 +168,8 @@ static tn_status along_axis(tn_expand *x, tn_value (*build)(tn_expand *, tn_valu
         }
         return tn_expand_set(x, 0, build(x, v, axis));
     }
-    int64_t from = tn_expand_int(x, "axis"); /* rank is admitted too: each element for itself */
-    if (from != rank)
+    int64_t from = tn_expand_int(x, "axis"); /* rank is admitted too before version 11: each element for itself */
+    if (from != rank || x->version >= 11)    /* which state the range */
         TN_TRY(tn_expand_axis(x, from, rank, &axis));
     else
         axis = rank;

@@ -57,6 +57,8 @@ static tn_status read_inputs(tn_expand *x, attention *a) {
                 tn_dtype_name(tn_expand_dtype(x, i)));
         TN_RULE(x, i == 2 || tn_expand_dtype(x, i) == a->dtype, "'Q' and 'K' differ in their element type");
         TN_RULE(x, tn_expand_rank(x, i) == rank, "'%s' has rank %d, but 'Q' %d", names[i], tn_expand_rank(x, i), rank);
+        TN_RULE(x, rank == 3 || !(tn_expand_has_attr(x, "q_num_heads") || tn_expand_has_attr(x, "kv_num_heads")),
+                "'q_num_heads' and 'kv_num_heads' go with inputs of rank 3; these have rank %d", rank);
         if (rank == 3)
             TN_TRY(split_heads(x, i, tn_expand_int(x, i == 0 ? "q_num_heads" : "kv_num_heads"), to));
         else
@@ -307,6 +309,12 @@ static tn_status read_cache(tn_expand *x, uint32_t input, const char *name, tn_d
         TN_RULE(x, tn_expand_rank(x, 3) == 2, "'position_ids' has rank %d, it must be 2", tn_expand_rank(x, 3));
         v = tn_gather(g, v, tn_expand_input(x, 3), 0);
     }
+    tn_dim *dims = tn_expand_value_dims(x, v);
+    if (!dims)
+        return tn_expand_set(x, 0, v);
+    int rank = tn_value_rank(g, v);
+    dims[rank - 1] = half; /* checked when it runs, where it is not known to be */
+    v = tn_reshape_dims(g, v, rank, dims);
     *out = tn_cast(g, tn_expand_dims(g, v, 1, heads), wide);
     return TN_OK;
 }
@@ -365,13 +373,13 @@ static tn_status expand_rotary(tn_expand *x) {
 /* --- rows ------------------------------------------------------------------------------------------------------------------------------ */
 
 #define COMMON                                                                                           \
-    TN_SPEC_INT("is_causal", 0), TN_SPEC_INT("q_num_heads", 0), TN_SPEC_INT("kv_num_heads", 0),          \
+    TN_SPEC_BOOL("is_causal", 0), TN_SPEC_INT("q_num_heads", 0), TN_SPEC_INT("kv_num_heads", 0),         \
         TN_SPEC_INT("qk_matmul_output_mode", 0), TN_SPEC_FLOAT("scale", 0), TN_SPEC_FLOAT("softcap", 0), \
         TN_SPEC_INT("softmax_precision", 0)
 static const tn_attr_spec attention_attrs[] = {
     COMMON, TN_SPEC_INT("left_window_size", -1), TN_SPEC_INT("right_window_size", -1), {0}};
 static const tn_attr_spec rotary_attrs[] = {
-    TN_SPEC_INT("interleaved", 0), TN_SPEC_INT("num_heads", 0), TN_SPEC_INT("rotary_embedding_dim", 0), {0}};
+    TN_SPEC_BOOL("interleaved", 0), TN_SPEC_INT("num_heads", 0), TN_SPEC_INT("rotary_embedding_dim", 0), {0}};
 static const tn_attr_spec flex_attrs[] = {TN_SPEC_FLOAT("scale", 0), TN_SPEC_INT("softmax_precision", 0), {0}};
 
 static const tn_onnx_op rows[] = {

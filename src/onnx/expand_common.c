@@ -284,6 +284,8 @@ tn_status tn_expand_windows(tn_expand *x, tn_windows *w, const tn_dim *kernel, b
         if (kernel) {
             TN_RULE(x, !w->kernel[i] || !tn_dim_never_equal(g, k, kernel[i]),
                     "attribute 'kernel_shape' disagrees with the weights on axis %d", i);
+            if (w->kernel[i] && !tn_dim_equal(g, k, kernel[i]) && !x->final)
+                return tn_expand_later(x, "needs the sizes of the weights: 'kernel_shape' must be theirs");
             k = kernel[i];
             if (!tn_dim_is_const(g, k, &w->kernel[i]))
                 w->kernel[i] = 0;

@@ -546,13 +546,13 @@ static const tn_attr_spec scan_8_attrs[] = {
 
 static const tn_onnx_op rows[] = {
     TN_ONNX_CONTROL("If", 2, .regions = "then_branch else_branch", .since = 1, .inputs = {1, 1},
-                    .outputs = {0, TN_ONNX_ANY}, .flags = TN_ONNX_UNRANKED, .expand = expand_if),
-    TN_ONNX_CONTROL("Loop", 1, .regions = "body", .since = 1, .inputs = {0, TN_ONNX_ANY}, .outputs = {0, TN_ONNX_ANY},
+                    .outputs = {1, TN_ONNX_ANY}, .flags = TN_ONNX_UNRANKED, .expand = expand_if),
+    TN_ONNX_CONTROL("Loop", 1, .regions = "body", .since = 1, .inputs = {0, TN_ONNX_ANY}, .outputs = {1, TN_ONNX_ANY},
                     .flags = TN_ONNX_UNRANKED, .expand = expand_loop),
-    TN_ONNX_CONTROL("Scan", 1, .regions = "body", .since = 9, .inputs = {1, TN_ONNX_ANY}, .outputs = {0, TN_ONNX_ANY},
+    TN_ONNX_CONTROL("Scan", 1, .regions = "body", .since = 9, .inputs = {1, TN_ONNX_ANY}, .outputs = {1, TN_ONNX_ANY},
                     .attrs = scan_attrs, .flags = TN_ONNX_UNRANKED, .expand = expand_scan),
     TN_ONNX_CONTROL("Scan", 1, .regions = "body", .since = 8, .until = 8, .inputs = {0, TN_ONNX_ANY},
-                    .outputs = {0, TN_ONNX_ANY}, .attrs = scan_8_attrs, .expand = expand_scan_batched),
+                    .outputs = {1, TN_ONNX_ANY}, .attrs = scan_8_attrs, .expand = expand_scan_batched),
 };
 
 const tn_onnx_family tn_onnx_family_control = {rows, sizeof rows / sizeof *rows};

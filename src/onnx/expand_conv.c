@@ -237,7 +237,7 @@ static const tn_attr_spec transpose_attrs[] = {
     TN_SPEC_INTS("strides"),
     {0}};
 static const tn_attr_spec gemm_attrs[] = {
-    TN_SPEC_FLOAT("alpha", 1), TN_SPEC_FLOAT("beta", 1), TN_SPEC_INT("transA", 0), TN_SPEC_INT("transB", 0), {0}};
+    TN_SPEC_FLOAT("alpha", 1), TN_SPEC_FLOAT("beta", 1), TN_SPEC_BOOL("transA", 0), TN_SPEC_BOOL("transB", 0), {0}};
 static const tn_onnx_op rows[] = {
     TN_ONNX("Conv", .since = 1, .inputs = {2, 3}, .outputs = {1, 1}, .attrs = conv_attrs, .expand = expand_conv),
     TN_ONNX("ConvTranspose", .since = 1, .inputs = {2, 3}, .outputs = {1, 1}, .attrs = transpose_attrs,

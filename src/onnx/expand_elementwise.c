@@ -114,6 +114,21 @@ static tn_status expand_prelu(tn_expand *x) {
 
 /* --- any number of operands --------------------------------------------------------------------------------------------------- */
 
+/* Before operator set 8 the operands have one shape. */
+static tn_status check_same(tn_expand *x) {
+    for (uint32_t i = 1; x->version < 8 && i < x->inputs; i++) {
+        bool same = tn_expand_rank(x, i) == tn_expand_rank(x, 0);
+        for (int k = 0; same && k < tn_expand_rank(x, 0); k++) {
+            tn_dim a = tn_expand_dim(x, 0, k), b = tn_expand_dim(x, i, k);
+            if (!tn_dim_equal(x->graph, a, b) && !x->final)
+                return tn_expand_later(x, "needs the sizes of its inputs: they must be equal");
+            same = tn_dim_equal(x->graph, a, b);
+        }
+        TN_RULE(x, same, "inputs 0 and %u differ in shape, which version %d does not broadcast", i, x->version);
+    }
+    return TN_OK;
+}
+
 static tn_value fold(tn_expand *x, tn_value (*combine)(tn_graph *, tn_value, tn_value)) {
     tn_value y = tn_expand_input(x, 0);
     for (uint32_t i = 1; i < x->inputs; i++)
@@ -122,15 +137,19 @@ static tn_value fold(tn_expand *x, tn_value (*combine)(tn_graph *, tn_value, tn_
 }
 
 static tn_status expand_max(tn_expand *x) {
+    TN_TRY(check_same(x));
     return tn_expand_set(x, 0, fold(x, tn_max));
 }
 static tn_status expand_min(tn_expand *x) {
+    TN_TRY(check_same(x));
     return tn_expand_set(x, 0, fold(x, tn_min));
 }
 static tn_status expand_sum(tn_expand *x) {
+    TN_TRY(check_same(x));
     return tn_expand_set(x, 0, fold(x, tn_add));
 }
 static tn_status expand_mean(tn_expand *x) {
+    TN_TRY(check_same(x));
     tn_value sum = fold(x, tn_add);
     TN_BUILT(x, sum);
     return tn_expand_set(x, 0, x->inputs > 1 ? tn_div(x->graph, sum, tn_scalar_like(x->graph, sum, x->inputs)) : sum);
@@ -212,16 +231,17 @@ static tn_status expand_bit_cast(tn_expand *x) {
 
 /* --- rows ----------------------------------------------------------------------------------------------------------------------- */
 
-static const tn_attr_spec is_inf_attrs[] = {TN_SPEC_INT("detect_negative", 1), TN_SPEC_INT("detect_positive", 1), {0}};
-static const tn_attr_spec mod_attrs[] = {TN_SPEC_INT("fmod", 0), {0}};
+static const tn_attr_spec is_inf_attrs[] = {
+    TN_SPEC_BOOL("detect_negative", 1), TN_SPEC_BOOL("detect_positive", 1), {0}};
+static const tn_attr_spec mod_attrs[] = {TN_SPEC_BOOL("fmod", 0), {0}};
 static const tn_attr_spec shift_attrs[] = {
     {.name = "direction", .kind = TN_ATTR_STRING, .required = true, .allowed = "LEFT|RIGHT"}, {0}};
 static const tn_attr_spec cast_attrs[] = {TN_SPEC_NEEDED("to", TN_ATTR_INT),
-                                          TN_SPEC_INT("saturate", 1),
+                                          TN_SPEC_BOOL("saturate", 1),
                                           TN_SPEC_STRING("round_mode", "up", "up|down|nearest"),
                                           {0}};
 static const tn_attr_spec cast_like_attrs[] = {
-    TN_SPEC_INT("saturate", 1), TN_SPEC_STRING("round_mode", "up", "up|down|nearest"), {0}};
+    TN_SPEC_BOOL("saturate", 1), TN_SPEC_STRING("round_mode", "up", "up|down|nearest"), {0}};
 static const tn_attr_spec bit_cast_attrs[] = {TN_SPEC_NEEDED("to", TN_ATTR_INT), {0}};
 
 #define ONE(name, from, build) \

@@ -351,7 +351,7 @@ static const tn_attr_spec label_attrs[] = {TN_SPEC_FLOAT("default_float", -0.0),
                                            TN_SPEC_TENSOR("values_tensor"),
                                            {0}};
 static const tn_attr_spec one_hot_attrs[] = {
-    TN_SPEC_INTS("cats_int64s"), TN_SPEC_STRINGS("cats_strings"), TN_SPEC_INT("zeros", 1), {0}};
+    TN_SPEC_INTS("cats_int64s"), TN_SPEC_STRINGS("cats_strings"), TN_SPEC_BOOL("zeros", 1), {0}};
 static const tn_attr_spec zip_attrs[] = {
     TN_SPEC_INTS("classlabels_int64s"), TN_SPEC_STRINGS("classlabels_strings"), {0}};
 

@@ -437,7 +437,7 @@ static const tn_attr_spec crop_attrs[] = {TN_SPEC_INTS("axes"), {0}};
 static const tn_attr_spec depth_attrs[] = {
     TN_SPEC_NEEDED("blocksize", TN_ATTR_INT), TN_SPEC_STRING("mode", "DCR", "DCR|CRD"), {0}};
 static const tn_attr_spec space_attrs[] = {TN_SPEC_NEEDED("blocksize", TN_ATTR_INT), {0}};
-static const tn_attr_spec trilu_attrs[] = {TN_SPEC_INT("upper", 1), {0}};
+static const tn_attr_spec trilu_attrs[] = {TN_SPEC_BOOL("upper", 1), {0}};
 
 static const tn_onnx_op rows[] = {
     TN_ONNX("Transpose", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = transpose_attrs,

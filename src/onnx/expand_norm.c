@@ -90,6 +90,7 @@ static tn_status expand_batch_norm_first(tn_expand *x) {
     bool training = false;
     for (uint32_t i = 1; i < 5; i++)
         training = training || tn_expand_wants(x, i);
+    TN_RULE(x, !training || x->outputs == 5, "it has %u outputs: 1, or in training all 5", x->outputs);
     if (!tn_expand_int(x, "spatial") && tn_expand_rank(x, 0) > 2)
         return tn_expand_unsupported(x, "batch normalisation that is not spatial, of rank %d", tn_expand_rank(x, 0));
     return batch_norm(x, training);
@@ -113,6 +114,13 @@ static tn_status expand_instance_norm(tn_expand *x) {
     return tn_expand_set(x, 0, tn_cast(g, y, dtype));
 }
 
+static tn_status stash_type(tn_expand *x, tn_dtype *dtype) {
+    int64_t t = tn_expand_int(x, "stash_type");
+    TN_RULE(x, t > 0 && t < TN_DTYPE_COUNT && tn_is_float((tn_dtype)t), "attribute 'stash_type' is %" PRId64, t);
+    *dtype = (tn_dtype)t;
+    return TN_OK;
+}
+
 /* Scale and bias belong to channels; before operator set 21 to groups. */
 static tn_status expand_group_norm(tn_expand *x) {
     tn_graph *g = x->graph;
@@ -121,6 +129,7 @@ static tn_status expand_group_norm(tn_expand *x) {
     int64_t groups = tn_expand_int(x, "num_groups"), channels;
     TN_RULE(x, rank >= 2, "the input has rank %d: at least 2 are needed (batch, channels)", rank);
     TN_RULE(x, groups >= 1, "attribute 'num_groups' is %" PRId64, groups);
+    TN_TRY(stash_type(x, &(tn_dtype){0}));
     const tn_dim *dims = tn_expand_dims_copy(x, 0);
     if (!dims)
         return tn_error_status();
@@ -165,13 +174,6 @@ static tn_status last_axes(tn_expand *x, int axes[TN_MAX_RANK], int *count) {
 /* An input broadcast to input 0's shape. */
 static tn_value like_input(tn_expand *x, uint32_t input, const tn_dim *dims) {
     return tn_broadcast(x->graph, tn_expand_input(x, input), tn_expand_rank(x, 0), dims);
-}
-
-static tn_status stash_type(tn_expand *x, tn_dtype *dtype) {
-    int64_t t = tn_expand_int(x, "stash_type");
-    TN_RULE(x, t > 0 && t < TN_DTYPE_COUNT && tn_is_float((tn_dtype)t), "attribute 'stash_type' is %" PRId64, t);
-    *dtype = (tn_dtype)t;
-    return TN_OK;
 }
 
 static tn_status expand_layer_norm(tn_expand *x) {
@@ -281,9 +283,9 @@ static tn_status expand_lrn(tn_expand *x) {
 /* --- rows ---------------------------------------------------------------------------------------------------------------------------------------- */
 
 static const tn_attr_spec batch_attrs[] = {
-    TN_SPEC_FLOAT("epsilon", 1e-5f), TN_SPEC_FLOAT("momentum", 0.9f), TN_SPEC_INT("training_mode", 0), {0}};
+    TN_SPEC_FLOAT("epsilon", 1e-5f), TN_SPEC_FLOAT("momentum", 0.9f), TN_SPEC_BOOL("training_mode", 0), {0}};
 static const tn_attr_spec batch_1_attrs[] = {
-    TN_SPEC_FLOAT("epsilon", 1e-5f), TN_SPEC_FLOAT("momentum", 0.9f), TN_SPEC_INT("spatial", 1), {0}};
+    TN_SPEC_FLOAT("epsilon", 1e-5f), TN_SPEC_FLOAT("momentum", 0.9f), TN_SPEC_BOOL("spatial", 1), {0}};
 static const tn_attr_spec epsilon_attrs[] = {TN_SPEC_FLOAT("epsilon", 1e-5f), {0}};
 static const tn_attr_spec layer_attrs[] = {
     TN_SPEC_INT("axis", -1), TN_SPEC_FLOAT("epsilon", 1e-5f), TN_SPEC_INT("stash_type", 1), {0}};

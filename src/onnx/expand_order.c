@@ -189,18 +189,18 @@ static tn_status expand_max_unpool(tn_expand *x) {
 /* --- rows ----------------------------------------------------------------------------------------------------------------------------------- */
 
 static const tn_attr_spec arg_attrs[] = {
-    TN_SPEC_INT("axis", 0), TN_SPEC_INT("keepdims", 1), TN_SPEC_INT("select_last_index", 0), {0}};
+    TN_SPEC_INT("axis", 0), TN_SPEC_BOOL("keepdims", 1), TN_SPEC_BOOL("select_last_index", 0), {0}};
 static const tn_attr_spec top_attrs[] = {
-    TN_SPEC_INT("axis", -1), TN_SPEC_INT("largest", 1), TN_SPEC_INT("sorted", 1), {0}};
-static const tn_attr_spec cum_attrs[] = {TN_SPEC_INT("exclusive", 0), TN_SPEC_INT("reverse", 0), {0}};
+    TN_SPEC_INT("axis", -1), TN_SPEC_BOOL("largest", 1), TN_SPEC_BOOL("sorted", 1), {0}};
+static const tn_attr_spec cum_attrs[] = {TN_SPEC_BOOL("exclusive", 0), TN_SPEC_BOOL("reverse", 0), {0}};
 static const tn_attr_spec axis_attrs[] = {TN_SPEC_INT("axis", 0), {0}};
-static const tn_attr_spec unique_attrs[] = {TN_SPEC_INT("axis", 0), TN_SPEC_INT("sorted", 1), {0}};
+static const tn_attr_spec unique_attrs[] = {TN_SPEC_INT("axis", 0), TN_SPEC_BOOL("sorted", 1), {0}};
 static const tn_attr_spec elements_attrs[] = {
     TN_SPEC_INT("axis", 0), TN_SPEC_STRING("reduction", "none", "none|add|mul|max|min"), {0}};
 static const tn_attr_spec nd_attrs[] = {TN_SPEC_STRING("reduction", "none", "none|add|mul|max|min"), {0}};
 static const tn_attr_spec unpool_attrs[] = {
     TN_SPEC_NEEDED("kernel_shape", TN_ATTR_INTS), TN_SPEC_INTS("pads"), TN_SPEC_INTS("strides"), {0}};
-static const tn_attr_spec nms_attrs[] = {TN_SPEC_INT("center_point_box", 0), {0}};
+static const tn_attr_spec nms_attrs[] = {TN_SPEC_BOOL("center_point_box", 0), {0}};
 
 #define OF(n, name, from, list, build) \
     TN_ONNX(name, .since = from, .inputs = {n, n}, .outputs = {1, 1}, .attrs = list, .expand = expand_##build)

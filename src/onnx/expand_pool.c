@@ -167,12 +167,12 @@ static tn_status expand_global_lp(tn_expand *x) {
 
 /* --- rows ------------------------------------------------------------------------------------------------------------------------------------ */
 
-#define WINDOW_SPECS                                                                                         \
-    TN_SPEC_STRING("auto_pad", "NOTSET", "NOTSET|SAME_UPPER|SAME_LOWER|VALID"), TN_SPEC_INT("ceil_mode", 0), \
-        TN_SPEC_INTS("dilations"), {.name = "kernel_shape", .kind = TN_ATTR_INTS, .required = true},         \
+#define WINDOW_SPECS                                                                                          \
+    TN_SPEC_STRING("auto_pad", "NOTSET", "NOTSET|SAME_UPPER|SAME_LOWER|VALID"), TN_SPEC_BOOL("ceil_mode", 0), \
+        TN_SPEC_INTS("dilations"), {.name = "kernel_shape", .kind = TN_ATTR_INTS, .required = true},          \
         TN_SPEC_INTS("pads"), TN_SPEC_INTS("strides")
-static const tn_attr_spec max_attrs[] = {WINDOW_SPECS, TN_SPEC_INT("storage_order", 0), {0}};
-static const tn_attr_spec average_attrs[] = {WINDOW_SPECS, TN_SPEC_INT("count_include_pad", 0), {0}};
+static const tn_attr_spec max_attrs[] = {WINDOW_SPECS, TN_SPEC_BOOL("storage_order", 0), {0}};
+static const tn_attr_spec average_attrs[] = {WINDOW_SPECS, TN_SPEC_BOOL("count_include_pad", 0), {0}};
 static const tn_attr_spec lp_attrs[] = {WINDOW_SPECS, TN_SPEC_INT("p", 2), {0}};
 static const tn_attr_spec p_attrs[] = {TN_SPEC_INT("p", 2), {0}};
 

@@ -108,10 +108,7 @@ static tn_status read_granularity(tn_expand *x, granularity *q) {
     TN_RULE(x, x->version >= 13 || tn_quant_may_be_single(x, 1), "the scale must be one number before operator set 13");
     if (x->version < 13)
         return TN_OK;
-    if (q->rank == 1)
-        q->axis = 0; /* whatever the attribute says: there is no other */
-    else
-        TN_TRY(tn_expand_axis(x, tn_expand_int(x, "axis"), q->rank, &q->axis));
+    TN_TRY(tn_expand_axis(x, tn_expand_int(x, "axis"), q->rank, &q->axis));
     if (!q->block) {
         TN_RULE(x, scale == 1, "the scale has rank %d: without 'block_size' it must be one number or a list", scale);
         TN_RULE(x, q->rank >= 1 && !tn_dim_never_equal(g, tn_expand_dim(x, 1, 0), q->dims[q->axis]),
@@ -280,13 +277,13 @@ static tn_status expand_dynamic(tn_expand *x) {
 /* --- rows ------------------------------------------------------------------------------------------------------------------- */
 
 static const tn_attr_spec axis_attrs[] = {TN_SPEC_INT("axis", 1), {0}};
-static const tn_attr_spec quantize_19_attrs[] = {TN_SPEC_INT("axis", 1), TN_SPEC_INT("saturate", 1), {0}};
+static const tn_attr_spec quantize_19_attrs[] = {TN_SPEC_INT("axis", 1), TN_SPEC_BOOL("saturate", 1), {0}};
 static const tn_attr_spec quantize_21_attrs[] = {TN_SPEC_INT("axis", 1),
-                                                 TN_SPEC_INT("saturate", 1),
+                                                 TN_SPEC_BOOL("saturate", 1),
                                                  TN_SPEC_INT("block_size", 0),
                                                  TN_SPEC_INT("output_dtype", 0),
                                                  {0}};
-static const tn_attr_spec quantize_attrs[] = {TN_SPEC_INT("axis", 1),       TN_SPEC_INT("saturate", 1),
+static const tn_attr_spec quantize_attrs[] = {TN_SPEC_INT("axis", 1),       TN_SPEC_BOOL("saturate", 1),
                                               TN_SPEC_INT("block_size", 0), TN_SPEC_INT("output_dtype", 0),
                                               TN_SPEC_INT("precision", 0),  {0}};
 static const tn_attr_spec dequantize_21_attrs[] = {TN_SPEC_INT("axis", 1), TN_SPEC_INT("block_size", 0), {0}};

@@ -421,9 +421,9 @@ static tn_status expand_rnn(tn_expand *x) {
 #define COMMON                                                                                             \
     TN_SPEC_STRINGS("activations"), TN_SPEC_FLOATS("activation_alpha"), TN_SPEC_FLOATS("activation_beta"), \
         TN_SPEC_FLOAT("clip", 0), TN_SPEC_STRING("direction", "forward", "forward|reverse|bidirectional"), \
-        TN_SPEC_INT("hidden_size", 0), TN_SPEC_INT("layout", 0)
-static const tn_attr_spec lstm_attrs[] = {COMMON, TN_SPEC_INT("input_forget", 0), {0}};
-static const tn_attr_spec gru_attrs[] = {COMMON, TN_SPEC_INT("linear_before_reset", 0), {0}};
+        TN_SPEC_INT("hidden_size", 0), TN_SPEC_BOOL("layout", 0)
+static const tn_attr_spec lstm_attrs[] = {COMMON, TN_SPEC_BOOL("input_forget", 0), {0}};
+static const tn_attr_spec gru_attrs[] = {COMMON, TN_SPEC_BOOL("linear_before_reset", 0), {0}};
 static const tn_attr_spec rnn_attrs[] = {COMMON, {0}};
 
 static const tn_onnx_op rows[] = {

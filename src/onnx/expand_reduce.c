@@ -106,7 +106,7 @@ static tn_status expand_sum_square(tn_expand *x) {
     return reduce(x, SUM_SQUARE);
 }
 
-static const tn_attr_spec attrs[] = {TN_SPEC_INT("keepdims", 1), TN_SPEC_INT("noop_with_empty_axes", 0), {0}};
+static const tn_attr_spec attrs[] = {TN_SPEC_BOOL("keepdims", 1), TN_SPEC_BOOL("noop_with_empty_axes", 0), {0}};
 
 #define ROW(name, build) \
     TN_ONNX(name, .since = 1, .inputs = {1, 2}, .outputs = {1, 1}, .attrs = attrs, .expand = expand_##build)

@@ -390,13 +390,13 @@ static tn_status upsample(tn_expand *x) {
 /* --- rows ---------------------------------------------------------------------------------------------------------------------------------- */
 
 static const tn_attr_spec resize_attrs[] = {
-    TN_SPEC_INT("antialias", 0),
+    TN_SPEC_BOOL("antialias", 0),
     TN_SPEC_INTS("axes"),
     TN_SPEC_STRING("coordinate_transformation_mode", "half_pixel",
                    "half_pixel|half_pixel_symmetric|pytorch_half_pixel|align_corners|asymmetric|tf_crop_and_resize|tf_"
                    "half_pixel_for_nn"),
     TN_SPEC_FLOAT("cubic_coeff_a", -0.75),
-    TN_SPEC_INT("exclude_outside", 0),
+    TN_SPEC_BOOL("exclude_outside", 0),
     TN_SPEC_FLOAT("extrapolation_value", 0),
     TN_SPEC_STRING("keep_aspect_ratio_policy", "stretch", "stretch|not_larger|not_smaller"),
     TN_SPEC_STRING("mode", "nearest", "nearest|linear|cubic"),

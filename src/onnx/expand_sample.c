@@ -398,12 +398,12 @@ static tn_status expand_deform_conv(tn_expand *x) {
 
 /* --- rows -------------------------------------------------------------------------------------------------------------------------------- */
 
-#define SAMPLE(modes, usual)                                               \
-    TN_SPEC_INT("align_corners", 0), TN_SPEC_STRING("mode", usual, modes), \
+#define SAMPLE(modes, usual)                                                \
+    TN_SPEC_BOOL("align_corners", 0), TN_SPEC_STRING("mode", usual, modes), \
         TN_SPEC_STRING("padding_mode", "zeros", "zeros|border|reflection")
 static const tn_attr_spec sample_attrs[] = {SAMPLE("linear|nearest|cubic", "linear"), {0}};
 static const tn_attr_spec sample_16_attrs[] = {SAMPLE("bilinear|nearest|bicubic", "bilinear"), {0}};
-static const tn_attr_spec grid_attrs[] = {TN_SPEC_INT("align_corners", 0), {0}};
+static const tn_attr_spec grid_attrs[] = {TN_SPEC_BOOL("align_corners", 0), {0}};
 static const tn_attr_spec deform_attrs[] = {TN_SPEC_INTS("dilations"),
                                             TN_SPEC_INT("group", 1),
                                             TN_SPEC_INTS("kernel_shape"),

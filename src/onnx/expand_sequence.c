@@ -210,8 +210,8 @@ static tn_status expand_map(tn_expand *x) {
 /* --- rows --------------------------------------------------------------------------------------------------------------------------------- */
 
 static const tn_attr_spec empty_attrs[] = {TN_SPEC_INT("dtype", 1), {0}};
-static const tn_attr_spec concat_attrs[] = {TN_SPEC_NEEDED("axis", TN_ATTR_INT), TN_SPEC_INT("new_axis", 0), {0}};
-static const tn_attr_spec split_attrs[] = {TN_SPEC_INT("axis", 0), TN_SPEC_INT("keepdims", 1), {0}};
+static const tn_attr_spec concat_attrs[] = {TN_SPEC_NEEDED("axis", TN_ATTR_INT), TN_SPEC_BOOL("new_axis", 0), {0}};
+static const tn_attr_spec split_attrs[] = {TN_SPEC_INT("axis", 0), TN_SPEC_BOOL("keepdims", 1), {0}};
 static const tn_attr_spec optional_attrs[] = {TN_SPEC_TYPE("type"), {0}};
 
 #define ROW(name, from, least, most, list, build)                                                                      \

@@ -376,7 +376,7 @@ static tn_status expand_eye_like(tn_expand *x) {
 
 /* --- rows -------------------------------------------------------------------------------------------------------------------------------- */
 
-static const tn_attr_spec reshape_attrs[] = {TN_SPEC_INT("allowzero", 0), {0}};
+static const tn_attr_spec reshape_attrs[] = {TN_SPEC_BOOL("allowzero", 0), {0}};
 static const tn_attr_spec flatten_attrs[] = {TN_SPEC_INT("axis", 1), {0}};
 static const tn_attr_spec shape_attrs[] = {TN_SPEC_INT("start", 0), TN_SPEC_INT("end", 0), {0}};
 static const tn_attr_spec constant_attrs[] = {

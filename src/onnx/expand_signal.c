@@ -345,9 +345,9 @@ static tn_status expand_mel(tn_expand *x) {
 
 /* --- rows -------------------------------------------------------------------------------------------------------------------------------- */
 
-static const tn_attr_spec dft_attrs[] = {TN_SPEC_INT("inverse", 0), TN_SPEC_INT("onesided", 0), {0}};
-static const tn_attr_spec stft_attrs[] = {TN_SPEC_INT("onesided", 1), {0}};
-static const tn_attr_spec window_attrs[] = {TN_SPEC_INT("output_datatype", 1), TN_SPEC_INT("periodic", 1), {0}};
+static const tn_attr_spec dft_attrs[] = {TN_SPEC_BOOL("inverse", 0), TN_SPEC_BOOL("onesided", 0), {0}};
+static const tn_attr_spec stft_attrs[] = {TN_SPEC_BOOL("onesided", 1), {0}};
+static const tn_attr_spec window_attrs[] = {TN_SPEC_INT("output_datatype", 1), TN_SPEC_BOOL("periodic", 1), {0}};
 static const tn_attr_spec mel_attrs[] = {TN_SPEC_INT("output_datatype", 1), {0}};
 
 #define WINDOW(name, build) \

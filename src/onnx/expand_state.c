@@ -50,6 +50,9 @@ static tn_status expand_det(tn_expand *x) {
         return tn_error_status();
     TN_RULE(x, !tn_dim_never_equal(g, dims[rank - 1], dims[rank - 2]), "the matrices are not square");
     det d = {.x = x, .batch = tn_size_product(x, rank - 2, dims), .n = dims[rank - 1]};
+    if (!tn_dim_equal(g, dims[rank - 1], dims[rank - 2])) /* the reshape refuses what is not square when it runs */
+        d.n = tn_dim_max(g, dims[rank - 1], dims[rank - 2]);
+    TN_SIZED(x, d.n);
     TN_SIZED(x, d.batch);
     tn_dim flat[3] = {d.batch, d.n, d.n};
     tn_value init[2] = {tn_reshape_dims(g, tn_cast(g, tn_expand_input(x, 0), TN_F64), 3, flat),

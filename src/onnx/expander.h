@@ -24,6 +24,8 @@ void tn_expander_free(tn_expander *ex);
 /* Expands all nodes of a region, inlined functions included. */
 tn_status tn_expander_region(tn_expander *ex, tn_region region);
 
+/* types.c: element types and ranks of a normalised node's inputs, as far as they are known, are what the operator's text says. */
+tn_status tn_expand_check_inputs(tn_expand *x);
 /* expand_known.c: an input of rank 0 or 1 that follows from small constants alone, computed: a new tensor, or NULL. */
 tn_tensor *tn_expand_computed(tn_expand *x, uint32_t input);
 

@@ -299,7 +299,7 @@ static tn_status eval_normalize(tn_eval *e) {
 }
 
 static const tn_attr_spec normalize_attrs[] = {TN_SPEC_STRING("case_change_action", "NONE", "NONE|LOWER|UPPER"),
-                                               TN_SPEC_INT("is_case_sensitive", 0),
+                                               TN_SPEC_BOOL("is_case_sensitive", 0),
                                                TN_SPEC_STRING("locale", "", NULL),
                                                TN_SPEC_STRINGS("stopwords"),
                                                {0}};

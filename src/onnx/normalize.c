@@ -22,6 +22,9 @@ typedef enum step {
     STRING_OR,    /* absent attribute: `text` */
     DTYPE_TEXT,   /* an element type spelt out -> its number */
     FLOAT_TO_INT, /* a number that has become an integer */
+    LATER,        /* the attribute came with a later version */
+    INPUTS,       /* no more than `number` inputs: others came with a later version */
+    OUTPUTS,      /* the same of outputs */
     SCALES        /* height_scale, width_scale -> input f32[4] */
 } step;
 
@@ -36,6 +39,86 @@ typedef struct rule {
 } rule;
 
 static const rule rules[] = {
+    /* what versions lack; before the rules that make inputs */
+    {"Attention", 23, 23, INPUTS, NULL, 0, 6, NULL},
+    {"Attention", 23, 24, LATER, "left_window_size", 0, 0, NULL},
+    {"Attention", 23, 24, LATER, "right_window_size", 0, 0, NULL},
+    {"ArgM*", 1, 11, LATER, "select_last_index", 0, 0, NULL},
+    {"AveragePool", 1, 6, LATER, "count_include_pad", 0, 0, NULL},
+    {"AveragePool", 1, 9, LATER, "ceil_mode", 0, 0, NULL},
+    {"AveragePool", 1, 18, LATER, "dilations", 0, 0, NULL},
+    {"BatchNormalization", 1, 13, LATER, "training_mode", 0, 0, NULL},
+    {"Cast*", 1, 18, LATER, "saturate", 0, 0, NULL},
+    {"Cast*", 1, 23, LATER, "round_mode", 0, 0, NULL},
+    {"Clip", 1, 10, INPUTS, NULL, 0, 1, NULL},
+    {"DFT", 17, 19, INPUTS, NULL, 0, 2, NULL},
+    {"DepthToSpace", 1, 10, LATER, "mode", 0, 0, NULL},
+    {"SpaceToDepth", 1, 27, LATER, "mode", 0, 0, NULL},
+    {"DequantizeLinear", 10, 12, LATER, "axis", 0, 0, NULL},
+    {"DequantizeLinear", 10, 20, LATER, "block_size", 0, 0, NULL},
+    {"DequantizeLinear", 10, 22, LATER, "output_dtype", 0, 0, NULL},
+    {"QuantizeLinear", 10, 12, LATER, "axis", 0, 0, NULL},
+    {"QuantizeLinear", 10, 18, LATER, "saturate", 0, 0, NULL},
+    {"QuantizeLinear", 10, 20, LATER, "block_size", 0, 0, NULL},
+    {"QuantizeLinear", 10, 20, LATER, "output_dtype", 0, 0, NULL},
+    {"QuantizeLinear", 10, 22, LATER, "precision", 0, 0, NULL},
+    {"Dropout", 1, 11, INPUTS, NULL, 0, 1, NULL},
+    {"Dropout", 1, 11, LATER, "seed", 0, 0, NULL},
+    {"GRU", 1, 2, LATER, "linear_before_reset", 0, 0, NULL},
+    {"GRU", 1, 13, LATER, "layout", 0, 0, NULL},
+    {"LSTM", 1, 13, LATER, "layout", 0, 0, NULL},
+    {"RNN", 1, 13, LATER, "layout", 0, 0, NULL},
+    {"GatherND", 11, 11, LATER, "batch_dims", 0, 0, NULL},
+    {"GroupNormalization", 18, 20, LATER, "stash_type", 0, 0, NULL},
+    {"LpPool", 1, 17, LATER, "ceil_mode", 0, 0, NULL},
+    {"LpPool", 1, 17, LATER, "dilations", 0, 0, NULL},
+    {"MaxPool", 1, 7, LATER, "storage_order", 0, 0, NULL},
+    {"MaxPool", 1, 7, OUTPUTS, NULL, 0, 1, NULL},
+    {"MaxPool", 1, 9, LATER, "ceil_mode", 0, 0, NULL},
+    {"MaxPool", 1, 9, LATER, "dilations", 0, 0, NULL},
+    {"Pad", 1, 10, INPUTS, NULL, 0, 1, NULL},
+    {"Pad", 11, 17, INPUTS, NULL, 0, 3, NULL},
+    {"Range", 11, 26, LATER, "stash_type", 0, 0, NULL},
+    {"ReduceSum", 1, 12, INPUTS, NULL, 0, 1, NULL},
+    {"ReduceSum", 1, 12, LATER, "noop_with_empty_axes", 0, 0, NULL},
+    {"ReduceL*", 1, 17, INPUTS, NULL, 0, 1, NULL},
+    {"ReduceL*", 1, 17, LATER, "noop_with_empty_axes", 0, 0, NULL},
+    {"ReduceM*", 1, 17, INPUTS, NULL, 0, 1, NULL},
+    {"ReduceM*", 1, 17, LATER, "noop_with_empty_axes", 0, 0, NULL},
+    {"ReduceProd", 1, 17, INPUTS, NULL, 0, 1, NULL},
+    {"ReduceProd", 1, 17, LATER, "noop_with_empty_axes", 0, 0, NULL},
+    {"ReduceSumSquare", 1, 17, INPUTS, NULL, 0, 1, NULL},
+    {"ReduceSumSquare", 1, 17, LATER, "noop_with_empty_axes", 0, 0, NULL},
+    {"Reshape", 1, 4, INPUTS, NULL, 0, 1, NULL},
+    {"Reshape", 1, 13, LATER, "allowzero", 0, 0, NULL},
+    {"Resize", 10, 10, INPUTS, NULL, 0, 2, NULL},
+    {"Resize", 10, 10, LATER, "coordinate_transformation_mode", 0, 0, NULL},
+    {"Resize", 10, 10, LATER, "cubic_coeff_a", 0, 0, NULL},
+    {"Resize", 10, 10, LATER, "exclude_outside", 0, 0, NULL},
+    {"Resize", 10, 10, LATER, "extrapolation_value", 0, 0, NULL},
+    {"Resize", 10, 10, LATER, "nearest_mode", 0, 0, NULL},
+    {"Resize", 10, 17, LATER, "antialias", 0, 0, NULL},
+    {"Resize", 10, 17, LATER, "axes", 0, 0, NULL},
+    {"Resize", 10, 17, LATER, "keep_aspect_ratio_policy", 0, 0, NULL},
+    {"RoiAlign", 10, 15, LATER, "coordinate_transformation_mode", 0, 0, NULL},
+    {"Scan", 8, 8, LATER, "scan_input_axes", 0, 0, NULL},
+    {"Scan", 8, 8, LATER, "scan_input_directions", 0, 0, NULL},
+    {"Scan", 8, 8, LATER, "scan_output_axes", 0, 0, NULL},
+    {"Scan", 8, 8, LATER, "scan_output_directions", 0, 0, NULL},
+    {"ScatterElements", 11, 15, LATER, "reduction", 0, 0, NULL},
+    {"ScatterND", 11, 15, LATER, "reduction", 0, 0, NULL},
+    {"Shape", 1, 14, LATER, "start", 0, 0, NULL},
+    {"Shape", 1, 14, LATER, "end", 0, 0, NULL},
+    {"Slice", 1, 9, INPUTS, NULL, 0, 1, NULL},
+    {"Split", 2, 12, INPUTS, NULL, 0, 1, NULL},
+    {"Split", 1, 17, LATER, "num_outputs", 0, 0, NULL},
+    {"Squeeze", 1, 12, INPUTS, NULL, 0, 1, NULL},
+    {"Unsqueeze", 1, 12, INPUTS, NULL, 0, 1, NULL},
+    {"TopK", 1, 9, INPUTS, NULL, 0, 1, NULL},
+    {"TopK", 1, 10, LATER, "largest", 0, 0, NULL},
+    {"TopK", 1, 10, LATER, "sorted", 0, 0, NULL},
+    {"Upsample", 1, 8, INPUTS, NULL, 0, 1, NULL},
+    /* what became an input, was renamed or dropped */
     {"*", 1, 5, DROP, "consumed_inputs", 0, 0, NULL},
     {"Dropout", 1, 6, DROP, "is_test", 0, 0, NULL},
     {"BatchNormalization", 1, 6, DROP, "is_test", 0, 0, NULL},
@@ -246,11 +329,23 @@ static tn_status apply(normal *n, const rule *r) {
     case MOVE: return move_input(n, r);
     case ALIGN:
     case ALIGN_AT: return align(n, r, a);
+    case INPUTS:
+        for (uint32_t i = (uint32_t)r->number; i < n->inputs; i++)
+            if (n->in[i].value.id)
+                return tn_expand_fail(n->x, "it has more than %d input%s: version %d has no input %u", (int)r->number,
+                                      r->number == 1 ? "" : "s", n->x->version, i);
+        return TN_OK;
+    case OUTPUTS:
+        if (n->x->outputs > (uint32_t)r->number)
+            return tn_expand_fail(n->x, "it has %u outputs, at most %d are allowed in version %d", n->x->outputs,
+                                  (int)r->number, n->x->version);
+        return TN_OK;
     default: break;
     }
     if (!a)
         return absent(n, r);
     switch (r->step) {
+    case LATER: return tn_expand_fail(n->x, "it has no attribute '%s' before version %d", a->key, r->until + 1);
     case DROP: remove_attr(n, a); return TN_OK;
     case RENAME: a->key = r->text; return TN_OK;
     case DTYPE_TEXT: return dtype_text(n, a);
@@ -323,6 +418,9 @@ static tn_status check_attrs(tn_expand *x) {
                                   kind_name(s->kind));
         if (s->kind == TN_ATTR_DTYPE && (a->as.i < 0 || a->as.i >= TN_DTYPE_COUNT))
             return tn_expand_fail(x, "attribute '%s': element type %" PRId64 " does not exist", a->key, a->as.i);
+        if (s->low < s->high && (a->as.i < s->low || a->as.i > s->high))
+            return tn_expand_fail(x, "attribute '%s' is %" PRId64 ", it must be from %" PRId64 " to %" PRId64, a->key,
+                                  a->as.i, s->low, s->high);
         if (s->allowed && !is_allowed(s->allowed, a->as.s)) {
             tn_status status = tn_expand_fail(x, "attribute '%s' is '%.*s'", a->key,
                                               (int)(a->as.s.length < 40 ? a->as.s.length : 40), a->as.s.data);

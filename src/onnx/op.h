@@ -82,6 +82,8 @@ extern const char tn_onnx_known[];       /* `extra` of the op rows of known oper
 /* Attribute lists: static const tn_attr_spec conv_attrs[] = {TN_SPEC_INT("group", 1), TN_SPEC_INTS("pads"), {0}}; */
 #define TN_SPEC_INT(n, d) \
     { .name = (n), .kind = TN_ATTR_INT, .i = (d) }
+#define TN_SPEC_BOOL(n, d) /* an integer that says yes or no */ \
+    { .name = (n), .kind = TN_ATTR_INT, .i = (d), .low = 0, .high = 1 }
 #define TN_SPEC_FLOAT(n, d) \
     { .name = (n), .kind = TN_ATTR_FLOAT, .f = (d) }
 #define TN_SPEC_STRING(n, d, any) \

@@ -366,11 +366,14 @@ static void test_refused(void **unused) {
             (tn_tensor *[]){whole_numbers(TN_I8, 1, DIMS(6), 0, 9), scales(TN_F32, 1, DIMS(2))}, "block_size");
     attrs = message();
     attr_int(&attrs, "block_size", 3);
+    attr_int(&attrs, "axis", 0);
     refused("DequantizeLinear", 21, attrs, 2,
             (tn_tensor *[]){whole_numbers(TN_I8, 1, DIMS(6), 0, 9), scales(TN_F32, 1, DIMS(3))}, "size on axis 0");
     refused("DequantizeLinear", 13, message(), 2,
             (tn_tensor *[]){whole_numbers(TN_I8, 2, DIMS(2, 6), 0, 9), scales(TN_F32, 1, DIMS(2))},
             "one entry for each");
+    refused("DequantizeLinear", 13, message(), 2,
+            (tn_tensor *[]){whole_numbers(TN_I8, 1, DIMS(6), 0, 9), scales(TN_F32, 1, DIMS(6))}, "axis 1");
     refused("DequantizeLinear", 10, message(), 2,
             (tn_tensor *[]){whole_numbers(TN_I8, 1, DIMS(2), 0, 9), scales(TN_F32, 1, DIMS(2))}, "one number");
     refused("DequantizeLinear", 13, message(), 3,

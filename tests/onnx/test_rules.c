@@ -1,0 +1,170 @@
+/* What the operators' texts forbid is refused by both back ends alike, whether the file says the shapes or only the run does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <tenon/model.h>
+#include <tenon/session.h>
+
+#include "support/onnx_bytes.h"
+
+/* One input: element type and sizes ("2,3"; "" a scalar; NULL ends). */
+typedef struct input {
+    int dtype;
+    const char *shape;
+} input;
+
+typedef enum form {
+    FIXED,  /* the file says the shapes */
+    UNKNOWN /* it says nothing of them */
+} form;
+
+static tn_tensor *zeros(input in) {
+    int64_t dims[8];
+    int rank = 0;
+    for (const char *p = in.shape; *p; p += *p == ',')
+        dims[rank++] = strtoll(p, (char **)&p, 10);
+    tn_tensor *t = tn_tensor_create((tn_dtype)in.dtype, rank, dims);
+    assert_non_null(t);
+    return t;
+}
+
+/* Adds inputs a, b, ... and output y to the graph; loads and runs it by both back ends. The status must be one, said with `says`. */
+static void is_refused(tn_text graph, int opset, const input *in, form how, const char *says) {
+    tn_binding feed[6];
+    tn_tensor *tensors[6];
+    static const char *const names[] = {"a", "b", "c", "d", "e", "f"};
+    uint32_t n = 0;
+    for (; in[n].shape; n++) {
+        put_value(&graph, 11, names[n], in[n].dtype, how == FIXED ? in[n].shape : NULL);
+        tensors[n] = zeros(in[n]);
+        feed[n] = (tn_binding){.name = names[n], .tensor = tensors[n]};
+    }
+    put_value(&graph, 12, "y", 0, NULL);
+    tn_text bytes = model_bytes(opset, graph);
+    put_opset(&bytes, 8, "ai.onnx.ml", 3);
+    for (int backend = 0; backend < 2; backend++) {
+        tn_model *model = tn_model_load_memory(bytes.data, bytes.len, NULL);
+        tn_status status = model ? TN_OK : tn_error_status();
+        tn_session *session =
+            !model ? NULL
+                   : tn_session_create(model, TN_OPTIONS(tn_session_options,
+                                                         .backend = backend ? TN_BACKEND_CPU : TN_BACKEND_REFERENCE,
+                                                         .threads = 1));
+        if (model && !session)
+            status = tn_error_status();
+        tn_object *y = NULL;
+        tn_output out = {.name = "y", .object = &y};
+        if (session)
+            status = tn_session_run(session, n, feed, 1, &out);
+        if (status != TN_ERR_MODEL && status != TN_ERR_INPUT)
+            fail_msg("back end %d, form %d, '%s': status %d: %s", backend, (int)how, says, (int)status,
+                     tn_error_message());
+        if (!strstr(tn_error_message(), says))
+            fail_msg("back end %d, form %d: '%s' is not said: %s", backend, (int)how, says, tn_error_message());
+        tn_object_destroy(y);
+        tn_session_destroy(session);
+        tn_model_destroy(model);
+    }
+    tn_text_free(&bytes);
+    for (uint32_t i = 0; i < n; i++)
+        tn_tensor_destroy(tensors[i]);
+}
+
+typedef struct rule {
+    const char *op, *inputs;
+    int opset;
+    input in[4];
+    const char *attr; /* an integer attribute, or NULL */
+    int64_t value;
+    const char *says;
+} rule;
+
+static const rule rules[] = {
+    /* attributes that say yes or no */
+    {"CumSum", "a,b", 14, {{TN_F32, "3"}, {TN_I64, ""}}, "exclusive", -1, "'exclusive' is -1"},
+    {"ReduceSum", "a", 13, {{TN_F32, "3"}}, "keepdims", 2, "from 0 to 1"},
+    /* what came with later versions */
+    {"Shape", "a", 13, {{TN_F32, "3"}}, "start", 0, "before version 15"},
+    {"Unsqueeze", "a,b", 11, {{TN_F32, "3"}, {TN_I64, "1"}}, NULL, 0, "version 11 has no input 1"},
+    {"Dropout", "a,b", 11, {{TN_F32, "3"}, {TN_F32, ""}}, NULL, 0, "version 11 has no input 1"},
+    /* element types */
+    {"Softsign", "a", 22, {{TN_I32, "3"}}, NULL, 0, "type i32, which Softsign does not take"},
+    {"Sum", "a,a", 13, {{TN_STRING, "2"}}, NULL, 0, "which Sum does not take"},
+    {"Add", "a,b", 14, {{TN_F32, "2"}, {TN_F64, "2"}}, NULL, 0, "must be of the same"},
+    {"Max", "a,a,b", 13, {{TN_F32, "2"}, {TN_I32, "2"}}, NULL, 0, "must be of the same"},
+    {"ai.onnx.ml.Scaler", "a", 3, {{TN_STRING, "2"}}, NULL, 0, "which Scaler does not take"},
+    /* parameters that are scalars, or lists */
+    {"HannWindow", "a", 17, {{TN_I64, "1"}}, NULL, 0, "must be a scalar"},
+    {"ConstantOfShape", "a", 20, {{TN_I64, ""}}, NULL, 0, "must be a list"},
+    {"Reshape", "a,b", 21, {{TN_F32, "1"}, {TN_I64, ""}}, NULL, 0, "must be a list"},
+    {"TopK", "a,b", 11, {{TN_F32, "3"}, {TN_I64, ""}}, NULL, 0, "must be a list"},
+};
+
+static void test_rules(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        for (form how = FIXED; how <= UNKNOWN; how++) {
+            const rule *r = &rules[i];
+            const char *dot = strrchr(r->op, '.');
+            tn_text g = message(), attrs = message();
+            if (r->attr)
+                attr_int(&attrs, r->attr, r->value);
+            tn_text node = node_bytes(dot ? dot + 1 : r->op, "n", r->inputs, "y", attrs);
+            if (dot)
+                put_text(&node, 7, "ai.onnx.ml");
+            put_message(&g, 1, node);
+            is_refused(g, dot ? 21 : r->opset, r->in, how, r->says);
+        }
+}
+
+/* The condition of If is one bool, also when only the run says what it is. */
+static void test_condition(void **state) {
+    (void)state;
+    static const input conditions[][2] = {
+        {{TN_BOOL, "7"}, {0, NULL}}, {{TN_BOOL, "2,1"}}, {{TN_F32, "1"}}, {{TN_I64, ""}}};
+    for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
+        tn_text g = message(), attrs = message();
+        for (int b = 0; b < 2; b++) {
+            tn_text branch = message(), constant = message(), bytes = message(), list = message();
+            put_text(&branch, 2, b ? "then" : "else");
+            put_text(&constant, 1, "value");
+            tn_tensor *t = tn_tensor_from_f32(0, NULL, (const float[]){(float)b});
+            assert_int_equal(tn_onnx_write_tensor(&bytes, t, "v"), TN_OK);
+            tn_tensor_destroy(t);
+            put_message(&constant, 5, bytes);
+            tn_wire_put_varint(&constant, 20, 4);
+            put_message(&list, 5, constant);
+            put_message(&branch, 1, node_bytes("Constant", "c", "", "v", list));
+            put_value(&branch, 12, "v", TN_F32, "");
+            attr_graph(&attrs, b ? "then_branch" : "else_branch", branch);
+        }
+        put_message(&g, 1, node_bytes("If", "n", "a", "y", attrs));
+        is_refused(g, 21, conditions[i], UNKNOWN, "");
+    }
+}
+
+/* Sizes that do not broadcast are refused, also where the result would not need them: of unsigned numbers none is negative, and
+   a condition that is known takes one side. */
+static void test_dropped_operand(void **state) {
+    (void)state;
+    static const input prelu[] = {{TN_U64, "2,3,2,5"}, {TN_U64, "2,2"}, {0, NULL}};
+    for (form how = FIXED; how <= UNKNOWN; how++) {
+        tn_text g = message();
+        put_message(&g, 1, node_bytes("PRelu", "n", "a,b", "y", message()));
+        is_refused(g, 16, prelu, how, "broadcast");
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_condition),
+        cmocka_unit_test(test_dropped_operand),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
