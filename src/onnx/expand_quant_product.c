@@ -73,6 +73,14 @@ static tn_status of_lines(tn_expand *x, uint32_t input, uint32_t matrix, bool ro
             "input %u must have one entry for each %s of input %u", (unsigned)input, rows ? "row" : "column",
             (unsigned)matrix);
     static const int last[1] = {1};
+    tn_dim *dims =
+        tn_expand_value_dims(x, v); /* those of the matrix: what is not known to be is checked when it runs */
+    if (!dims)
+        return tn_expand_set(x, 0, v);
+    dims[rank == 1 || !rows ? rank - 1 : rank - 2] = tn_expand_dim(x, matrix, rows ? -2 : -1);
+    if (rank > 1)
+        dims[rows ? rank - 1 : rank - 2] = tn_size(x, 1);
+    v = tn_reshape_dims(g, v, rank, dims);
     *out = rank == 1 && rows ? tn_expand_dims(g, v, 1, last) : v;
     return TN_OK;
 }
@@ -92,10 +100,14 @@ static tn_status product(tn_expand *x, operand *a, operand *b, bool floats, tn_v
     TN_TRY(check_zero_point(x, a->zero, a->value));
     TN_TRY(check_zero_point(x, b->zero, b->value));
     TN_TRY(check_inner(x, a->value, b->value));
-    if (!tn_quant_zero(x, a->zero))
+    if (tn_expand_has(x, a->zero)) /* of the right size also when it is 0 */
         TN_TRY(of_lines(x, a->zero, a->value, true, &a->point));
-    if (!tn_quant_zero(x, b->zero))
+    if (tn_quant_zero(x, a->zero))
+        a->point = (tn_value){0};
+    if (tn_expand_has(x, b->zero)) /* of the right size also when it is 0 */
         TN_TRY(of_lines(x, b->zero, b->value, false, &b->point));
+    if (tn_quant_zero(x, b->zero))
+        b->point = (tn_value){0};
     tn_dtype in = common_dtype(x, a, b, &sum);
     *out = tn_build_matmul(x->graph, centred(x, a, in), centred(x, b, in), sum == TN_I32 ? sum : TN_DTYPE_NONE);
     return TN_OK;
@@ -181,10 +193,14 @@ static tn_status convolution(tn_expand *x, operand *a, operand *b, tn_dim *chann
             "the input's channels are not 'group' times axis 1 of the weights");
     TN_TRY(tn_expand_windows(x, &w, weights + 2, true, false));
     *channels = weights[0];
-    if (!tn_quant_zero(x, a->zero))
+    if (tn_expand_has(x, a->zero)) /* of the right size also when it is 0 */
         TN_TRY(of_channels(x, a->zero, (tn_dim){0}, rank, 0, &a->point));
-    if (!tn_quant_zero(x, b->zero))
+    if (tn_quant_zero(x, a->zero))
+        a->point = (tn_value){0};
+    if (tn_expand_has(x, b->zero)) /* of the right size also when it is 0 */
         TN_TRY(of_channels(x, b->zero, *channels, rank, 0, &b->point));
+    if (tn_quant_zero(x, b->zero))
+        b->point = (tn_value){0};
     tn_dtype in = common_dtype(x, a, b, &sum);
     *out = tn_build_conv(g, centred(x, a, in), centred(x, b, in), w.stride, w.dilation, NULL, w.lo, w.hi, groups, sum);
     return TN_OK;

@@ -160,11 +160,73 @@ static void test_dropped_operand(void **state) {
     }
 }
 
+/* Sizes that the file leaves open must fit when they are known, also where they would broadcast what they must not. */
+static void test_sizes(void **state) {
+    (void)state;
+    static const struct {
+        const char *op, *inputs;
+        int opset;
+        input in[5];
+        const char *names[2]; /* integer attributes */
+        int64_t values[2];
+    } list[] = {
+        {"MatMulInteger", "a,b,,c", 21, {{TN_U8, "1,3"}, {TN_U8, "3,1"}, {TN_U8, "5"}}, {NULL}, {0}},
+        {"MatMulInteger", "a,b,c", 21, {{TN_U8, "1,3"}, {TN_U8, "3,2"}, {TN_U8, "4"}}, {NULL}, {0}},
+        {"RotaryEmbedding", "a,b,c", 23, {{TN_F32, "1,1,1,2"}, {TN_F32, "1,1,3"}, {TN_F32, "1,1,3"}}, {NULL}, {0}},
+        {"Det", "a", 22, {{TN_F32, "3,0"}}, {NULL}, {0}},
+        {"Det", "a", 22, {{TN_F32, "1,3"}}, {NULL}, {0}},
+        {"LinearAttention",
+         "a,b,c",
+         28,
+         {{TN_F32, "2,1,4"}, {TN_F32, "1,1,4"}, {TN_F32, "2,1,4"}},
+         {"q_num_heads", "kv_num_heads"},
+         {2, 2}},
+        {"Attention",
+         "a,b,c",
+         24,
+         {{TN_F32, "1,2,2,4"}, {TN_F32, "1,2,2,4"}, {TN_F32, "1,2,2,4"}},
+         {"q_num_heads", "kv_num_heads"},
+         {2, 2}},
+        {"Mean", "a,b", 7, {{TN_F32, "2"}, {TN_F32, ""}}, {NULL}, {0}},
+        {"Hardmax", "a", 11, {{TN_F32, "3"}}, {"axis"}, {1}},
+        {"DequantizeLinear", "a,b", 13, {{TN_I8, "3"}, {TN_F32, "3"}}, {NULL}, {0}},
+        {"GroupNormalization", "a,b,b", 21, {{TN_F32, "1,2,2"}, {TN_F32, "2"}}, {"num_groups", "stash_type"}, {2, -1}},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        for (form how = FIXED; how <= UNKNOWN; how++) {
+            tn_text g = message(), attrs = message();
+            for (int k = 0; k < 2; k++)
+                if (list[i].names[k])
+                    attr_int(&attrs, list[i].names[k], list[i].values[k]);
+            put_message(&g, 1, node_bytes(list[i].op, "n", list[i].inputs, "y", attrs));
+            is_refused(g, list[i].opset, list[i].in, how, "");
+        }
+}
+
+/* 'kernel_shape' is that of the weights, also when only the run says what theirs is. */
+static void test_kernel_shape(void **state) {
+    (void)state;
+    static const char *const ops[] = {"Conv", "ConvTranspose", "ConvInteger"};
+    static const int64_t kernel[2] = {2, 3};
+    for (int i = 0; i < 3; i++)
+        for (form how = FIXED; how <= UNKNOWN; how++) {
+            int dtype = i < 2 ? TN_F32 : TN_U8;
+            const input in[] = {{dtype, "1,1,5,5"}, {dtype, "1,1,3,2"}, {0, NULL}};
+            tn_text g = message(), attrs = message(), a = message();
+            put_text(&a, 1, "kernel_shape");
+            for (int k = 0; k < 2; k++)
+                tn_wire_put_varint(&a, 8, (uint64_t)kernel[k]);
+            tn_wire_put_varint(&a, 20, 7);
+            put_message(&attrs, 5, a);
+            put_message(&g, 1, node_bytes(ops[i], "n", "a,b", "y", attrs));
+            is_refused(g, 21, in, how, "kernel_shape");
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_condition),
-        cmocka_unit_test(test_dropped_operand),
+        cmocka_unit_test(test_rules), cmocka_unit_test(test_condition),    cmocka_unit_test(test_dropped_operand),
+        cmocka_unit_test(test_sizes), cmocka_unit_test(test_kernel_shape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
