@@ -105,6 +105,10 @@ static tn_status expand_conv_transpose(tn_expand *x) {
             "the input's channels are not axis 0 of the weights");
     TN_TRY(tn_expand_windows(x, &w, weights + 2, true, false));
     TN_TRY(tn_expand_list(x, "output_padding", n, 0, 0, extra));
+    for (int i = 0; i < n; i++)
+        TN_RULE(x, extra[i] == 0 || extra[i] < w.stride[i] || extra[i] < w.dilation[i],
+                "attribute 'output_padding' is %" PRId64 " on axis %d: it must be less than the stride or the dilation",
+                extra[i], i);
     bool shaped = tn_expand_has_attr(x, "output_shape");
     const int64_t *list;
     uint32_t given = tn_expand_ints(x, "output_shape", &list);

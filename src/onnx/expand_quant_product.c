@@ -73,14 +73,13 @@ static tn_status of_lines(tn_expand *x, uint32_t input, uint32_t matrix, bool ro
             "input %u must have one entry for each %s of input %u", (unsigned)input, rows ? "row" : "column",
             (unsigned)matrix);
     static const int last[1] = {1};
-    tn_dim *dims =
-        tn_expand_value_dims(x, v); /* those of the matrix: what is not known to be is checked when it runs */
+    tn_dim *dims = tn_expand_value_dims(x, v); /* one entry, or the lines of the matrix */
     if (!dims)
         return tn_expand_set(x, 0, v);
     dims[rank == 1 || !rows ? rank - 1 : rank - 2] = tn_expand_dim(x, matrix, rows ? -2 : -1);
     if (rank > 1)
         dims[rows ? rank - 1 : rank - 2] = tn_size(x, 1);
-    v = tn_reshape_dims(g, v, rank, dims);
+    v = tn_broadcast(g, v, rank, dims);
     *out = rank == 1 && rows ? tn_expand_dims(g, v, 1, last) : v;
     return TN_OK;
 }

@@ -203,6 +203,19 @@ static void test_sizes(void **state) {
         }
 }
 
+/* What is added at the end of a transposed convolution is less than a step. */
+static void test_output_padding(void **state) {
+    (void)state;
+    static const input in[] = {{TN_F32, "1,1,4"}, {TN_F32, "1,1,3"}, {0, NULL}};
+    tn_text g = message(), attrs = message(), a = message();
+    put_text(&a, 1, "output_padding");
+    tn_wire_put_varint(&a, 8, 1);
+    tn_wire_put_varint(&a, 20, 7);
+    put_message(&attrs, 5, a);
+    put_message(&g, 1, node_bytes("ConvTranspose", "n", "a,b", "y", attrs));
+    is_refused(g, 11, in, FIXED, "less than the stride");
+}
+
 /* 'kernel_shape' is that of the weights, also when only the run says what theirs is. */
 static void test_kernel_shape(void **state) {
     (void)state;
@@ -225,8 +238,8 @@ static void test_kernel_shape(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules), cmocka_unit_test(test_condition),    cmocka_unit_test(test_dropped_operand),
-        cmocka_unit_test(test_sizes), cmocka_unit_test(test_kernel_shape),
+        cmocka_unit_test(test_rules), cmocka_unit_test(test_condition),      cmocka_unit_test(test_dropped_operand),
+        cmocka_unit_test(test_sizes), cmocka_unit_test(test_output_padding), cmocka_unit_test(test_kernel_shape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

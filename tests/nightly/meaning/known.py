@@ -267,7 +267,7 @@ def has(case, *what):
     return any(x is not None and x.dtype.kind == "f" and any(w(x).any() for w in what) for x in case.inputs)
 
 
-left_open("ConvTranspose GlobalAveragePool GlobalMaxPool GroupNormalization Col2Im", "nothing in, nothing (or the bias) out: the sizes are those of the formula",
+left_open("ConvTranspose GlobalAveragePool GlobalMaxPool AveragePool MaxPool LpPool GroupNormalization Col2Im GridSample", "nothing in, nothing (or the bias) out: the sizes are those of the formula",
           lambda c: 0 in c.inputs[0].shape)
 left_open("CumSum CumProd", "a list of one axis, as files have it", lambda c: c.inputs[1].shape == (1,))
 left_open("Mean", "from 8 on the inputs broadcast; the evaluator adds up in place, in the first shape", lambda c: c.opset >= 8)
@@ -291,3 +291,7 @@ left_open("MelWeightMatrix", "edges beyond the spectrum, infinite or no numbers:
 left_open("Scan", "sizes that a body declares falsely are warnings", lambda c: bool(c.outputs))
 left_open("Softmax LogSoftmax Hardmax", "before 11 no range of axis is stated: the rank is one, too, each element for itself", lambda c: c.opset < 11)
 left_open("Trilu", "k may be any number")
+left_open("AffineGrid", "an empty grid", lambda c: (c.inputs[1] == 0).any())
+left_open("OneHot", "values of any type; of no classes there is nothing", lambda c: c.inputs[2].dtype == bool or not c.inputs[1].any())
+left_open("RNN LSTM GRU", "activations have parameters by default", lambda c: attr(c, "activations") is not None and attr(c, "activation_alpha") is None)
+left_open("Upsample", "linear along any axes, of any rank")
