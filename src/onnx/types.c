@@ -212,7 +212,7 @@ static const input_types rows[] = {
     {"ai.onnx.ml.SVMClassifier", "A", {INDICES | OF(F64) | OF(F32)}},
     {"ai.onnx.ml.SVMRegressor", "A", {INDICES | OF(F64) | OF(F32)}},
     {"ai.onnx.ml.Scaler", "A", {INDICES | OF(F64) | OF(F32)}},
-    {"ai.onnx.ml.TreeEnsemble", "A", {IEEE}},
+    {"ai.onnx.ml.TreeEnsemble", "A2", {IEEE}},
     {"ai.onnx.ml.ZipMap", "A", {OF(F32)}},
 };
 
@@ -266,8 +266,11 @@ tn_status tn_expand_check_inputs(tn_expand *x) {
             continue;
         tn_dtype dtype = tn_value_dtype(x->graph, value);
         if (rank >= 0 && tn_value_rank(x->graph, value) >= 0 && tn_value_rank(x->graph, value) != rank)
-            return tn_expand_fail(x, "input %u has rank %d, it must %s", i, tn_value_rank(x->graph, value),
-                                  rank ? "be a list (rank 1)" : "be a scalar (rank 0)");
+            return tn_expand_fail(x, "input %u has rank %d, it must be %s (rank %d)", i, tn_value_rank(x->graph, value),
+                                  rank == 0   ? "a scalar"
+                                  : rank == 1 ? "a list"
+                                              : "a table",
+                                  rank);
         if (!dtype || letter < 0 || letter >= 5)
             continue;
         if (!(row->types[letter] >> dtype & 1))
