@@ -159,7 +159,7 @@ static tn_status along_axis(tn_expand *x, tn_value (*build)(tn_expand *, tn_valu
     tn_graph *g = x->graph;
     int rank = tn_expand_rank(x, 0), axis;
     tn_value v = tn_expand_input(x, 0);
-    TN_RULE(x, rank > 0 || x->row->until, "the input is a scalar: there is no axis");
+    TN_RULE(x, rank > 0 || x->version < 11, "the input is a scalar: there is no axis");
     if (!x->row->until || rank == 0) {
         TN_TRY(tn_expand_axis(x, tn_expand_int(x, "axis"), rank + (rank == 0), &axis));
         if (rank == 0) {
