@@ -321,7 +321,11 @@ static void large_weights(void **state) {
         fail_msg("%s", tn_error_message());
     size_t before = tn_rss_bytes();
     assert_int_equal(tn_graph_save(graph, in_folder("saved.onnx")), TN_OK);
-    assert_true(tn_rss_bytes() < before + ((size_t)64 << 20));
+    size_t more = tn_rss_bytes() - before;
+#if !defined(__SANITIZE_THREAD__) /* it keeps four times what is touched */
+    assert_true((ptrdiff_t)more < (ptrdiff_t)64 << 20);
+#endif
+    print_message("saving takes %d kB\n", (int)((ptrdiff_t)more / 1000));
     tn_graph_destroy(graph);
     struct stat info;
     assert_int_equal(stat(in_folder("saved.onnx.data"), &info), 0);
