@@ -189,7 +189,9 @@ static bool bits_equal(tn_dtype dtype, const void *a, const void *b, int64_t i) 
     if (size && memcmp((const char *)a + (size_t)i * size, (const char *)b + (size_t)i * size, size) == 0)
         return true;
     double x = tn_load_f64(dtype, a, i), y = tn_load_f64(dtype, b, i);
-    return tn_dtype_is_float(dtype) ? isnan(x) && isnan(y) : !size && x == y;
+    if (tn_dtype_is_float(dtype) && isnan(x) && isnan(y))
+        return true;
+    return !size && x == y && signbit(x) == signbit(y); /* elements of less than a byte: by value */
 }
 
 static bool close_enough(tn_dtype dtype, const void *want, const void *got, int64_t i, double rtol, double atol) {
