@@ -406,21 +406,6 @@ static void test_s2_division_by_zero(void **s) {
 
 /* --- T1: long chains -------------------------------------------------------------------------------------------------------------- */
 
-static tn_text chain_bytes(int nodes) {
-    static const char *const ops[] = {"Sin", "Neg", "Abs", "Relu", "Exp"};
-    char from[24], to[24], name[24];
-    tn_text g = message();
-    put_value(&g, 11, "v0", TN_F32, "4");
-    for (int i = 0; i < nodes; i++) {
-        snprintf(from, sizeof from, "v%d", i);
-        snprintf(to, sizeof to, "v%d", i + 1);
-        snprintf(name, sizeof name, "n%d", i);
-        put_node(&g, ops[i * 7 % 5], name, from, to);
-    }
-    put_value(&g, 12, to, TN_F32, "4");
-    return model_bytes(17, g);
-}
-
 /* Loading costs the same for each node, however long the chain: in allocations and bytes (tests/timing/test_load.c: in time). */
 static void test_t1_chains(void **s) {
     (void)s;

@@ -7,7 +7,7 @@ cd "$TENON_SOURCE"
 count=0
 for program in "$TENON_BUILD"/example_* "$TENON_BUILD"/test_base_*; do
     [ -x "$program" ] || continue
-    valgrind -q --fair-sched=try --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite,indirect \
+    valgrind -q --fair-sched=try --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite,indirect,possible --suppressions=tests/nightly/valgrind.supp \
         --child-silent-after-fork=yes "$program" >"$TENON_BUILD/valgrind.log" 2>&1 ||
         { echo "$(basename "$program"):"; tail -60 "$TENON_BUILD/valgrind.log"; exit 1; }
     count=$((count + 1))

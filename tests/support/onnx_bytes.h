@@ -3,6 +3,7 @@
 #define TESTS_SUPPORT_ONNX_BYTES_H
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,6 +141,22 @@ static inline tn_text model_bytes(int opset, tn_text graph) {
 
 static inline tn_graph *load_bytes(const tn_text *model) {
     return tn_onnx_load_memory(model->data, model->len, NULL, NULL, NULL);
+}
+
+/* A model of `nodes` elementwise operators, each of the one before. */
+static inline tn_text chain_bytes(int nodes) {
+    static const char *const ops[] = {"Sin", "Neg", "Abs", "Relu", "Exp"};
+    char from[24], to[24], name[24];
+    tn_text g = message();
+    put_value(&g, 11, "v0", TN_F32, "4");
+    for (int i = 0; i < nodes; i++) {
+        snprintf(from, sizeof from, "v%d", i);
+        snprintf(to, sizeof to, "v%d", i + 1);
+        snprintf(name, sizeof name, "n%d", i);
+        put_node(&g, ops[i * 7 % 5], name, from, to);
+    }
+    put_value(&g, 12, to, TN_F32, "4");
+    return model_bytes(17, g);
 }
 
 #endif
