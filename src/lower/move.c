@@ -143,8 +143,10 @@ static tn_status lower_slice(tn_lowerer *l, tn_node node, const tn_view *p, cons
         tn_dim end = tn_lowering_dim(l, p->dim[i]);
         bool whole = is_const(l, start[i], 0) && step[i] == 1 && tn_dim_equal(g, size[i], end);
         bool inside = tn_dim_at_most(g, zero, low) && tn_dim_at_most(g, tn_dim_add(g, high, one), end);
-        if (!whole && !inside && !is_const(l, size[i], 0))
-            return TN_ERR_UNSUPPORTED; /* bounds are checked at run time, by the row itself */
+        int64_t n;
+        bool nothing = is_const(l, size[i], 0) && tn_dim_is_const(g, start[i], &n);
+        if (!whole && !inside && !nothing)
+            return TN_ERR_UNSUPPORTED; /* bounds are checked at run time, by the row itself, and that `start` has a value */
         offset = is_const(l, size[i], 0) ? offset : tn_dim_add(g, offset, tn_dim_mul(g, start[i], old[i]));
         strides[i] = tn_dim_mul(g, old[i], tn_dim_const(g, step[i]));
     }
