@@ -1,5 +1,6 @@
-/* Contractions in f32: rows and columns in register tiles (gemm.h). Rows are read in place where the summed index runs through
-   memory; else they are packed a block at a time. Constant columns are packed when the plan is made. */
+/* Contractions summed in f32: rows and columns in register tiles (gemm.h). Rows are read in place where the summed index runs through
+   memory; else, and where elements are narrower, they are packed a block at a time. Constant columns are packed when the plan is
+   made. */
 #include <string.h>
 
 #include "kernels/gemm.h"
@@ -21,9 +22,11 @@ typedef struct gemm {
     int64_t m, n, k, batches; /* counts */
     int64_t run, taps;        /* elements of a run, number of runs of one output */
     int64_t panels, block, blocks, groups, panels_per_group;
-    bool direct;         /* rows are read in place */
-    bool in_place;       /* sums are formed in the output itself */
-    const float *packed; /* columns, NULL: packed by each piece */
+    tn_strip_load_fn *load[2]; /* of rows, of columns; NULL: they are f32 in memory */
+    tn_strip_fn *round;        /* of sums; NULL: they stay f32 */
+    bool direct;               /* rows are read in place */
+    bool in_place;             /* sums are formed in the output itself */
+    const float *packed;       /* columns, NULL: packed by each piece */
     _Atomic int failed;
 } gemm;
 
@@ -34,6 +37,41 @@ static float read_f32(const float *from) {
     float x;
     memcpy(&x, from, sizeof x);
     return x;
+}
+
+/* n elements of two bytes, `stride` apart, at any byte. */
+static void read_narrow(tn_strip_load_fn *load, const uint16_t *from, int64_t n, int64_t stride, float *to) {
+    uint16_t line[64];
+    for (int64_t k = 0; k < n; k += 64) {
+        int64_t count = n - k < 64 ? n - k : 64;
+        if (stride == 1)
+            memcpy(line, (const char *)from + 2 * k, (size_t)count * 2);
+        else
+            for (int64_t i = 0; i < count; i++)
+                memcpy(line + i, (const char *)from + 2 * (k + i) * stride, 2);
+        load(count, line, 1, to + k);
+    }
+}
+
+/* The same as pack_run of f16 and bf16. */
+static void pack_narrow(tn_strip_load_fn *load, const uint16_t *from, int64_t step, int64_t have, int64_t length,
+                        int64_t stride, int width, float *to) {
+    float line[16];
+    for (int64_t k = 0; k < length; k += 16) {
+        int64_t end = k + 16 < length ? k + 16 : length;
+        if (step == 1 || stride != 1)
+            for (int64_t i = k; i < end; i++)
+                read_narrow(load, from + i * stride, have, step, to + i * width);
+        else
+            for (int64_t j = 0; j < have; j++) {
+                read_narrow(load, from + j * step + k, end - k, 1, line);
+                for (int64_t i = k; i < end; i++)
+                    to[i * width + j] = line[i - k];
+            }
+        for (int64_t i = k; i < end; i++)
+            for (int64_t j = have; j < width; j++)
+                to[i * width + j] = 0;
+    }
 }
 
 /* `have` columns, `step` apart, of `length` summed elements, `stride` apart; a block at a time, so that lines are read once. */
@@ -55,17 +93,21 @@ static void pack_run(const float *from, int64_t step, int64_t have, int64_t leng
 }
 
 /* One panel: `width` columns (zeros beyond n) of all summed elements in their order. */
-static void pack_panel(const gemm *g, const float *b, int64_t first, int width, float *to) {
+static void pack_panel(const gemm *g, const char *b, int64_t first, int width, float *to) {
     const tn_resolved_access *a = &g->r->operand[1];
     int64_t step = g->column >= 0 ? a->stride[g->column] : 0, have = g->n - first < width ? g->n - first : width;
     int64_t at[TN_MACHINE_AXES] = {0}, length = g->r->extent[g->last_sum];
     if (!g->k)
         return;
     do {
-        const float *from = b + first * step;
+        int64_t offset = first * step, stride = a->stride[g->last_sum];
         for (int i = g->first_sum; i < g->last_sum; i++)
-            from += at[i] * a->stride[i];
-        pack_run(from, step, have, length, a->stride[g->last_sum], width, to);
+            offset += at[i] * a->stride[i];
+        const void *from = b + offset * a->element;
+        if (g->load[1])
+            pack_narrow(g->load[1], from, step, have, length, stride, width, to);
+        else
+            pack_run(from, step, have, length, stride, width, to);
         to += length * width;
         at[g->last_sum] = length - 1;
     } while (tn_machine_next(g->r, at));
@@ -88,11 +130,11 @@ static int64_t batch_of_b(const gemm *g, const int64_t *at) {
     return index;
 }
 
-static const float *columns_at(const gemm *g, const int64_t *at) {
+static const char *columns_at(const gemm *g, const int64_t *at) {
     const tn_resolved_access *b = &g->r->operand[1];
-    const float *p = (const float *)b->base;
+    const char *p = b->base;
     for (int i = 0; i < g->n_batch; i++)
-        p += at[g->batch[i]] * b->stride[g->batch[i]];
+        p += at[g->batch[i]] * b->stride[g->batch[i]] * b->element;
     return p;
 }
 
@@ -107,7 +149,11 @@ static bool guards_use(const tn_resolved_access *a, int axis) {
 
 static void describe(gemm *g, const tn_resolved *r, const tn_kernel *k) {
     const tn_resolved_access *a = &r->operand[0];
+    const tn_strip_level *strip = k->program->level;
     g->r = r;
+    for (int i = 0; i < 2; i++)
+        g->load[i] = k->operand[i].dtype == TN_F32 ? NULL : strip->load[k->operand[i].dtype];
+    g->round = strip->round[k->reduced];
     g->column = -1;
     g->m = g->n = g->k = g->batches = 1;
     for (int i = 0; i < r->outer; i++) {
@@ -136,7 +182,7 @@ static void describe(gemm *g, const tn_resolved *r, const tn_kernel *k) {
         g->run *= r->extent[i];
         g->run_axis = i;
     }
-    g->direct = g->run >= SHORT_RUN || g->run == g->k;
+    g->direct = !g->load[0] && (g->run >= SHORT_RUN || g->run == g->k);
     if (!g->direct) {
         g->taps = 1;
         return;
@@ -149,7 +195,7 @@ static void describe(gemm *g, const tn_resolved *r, const tn_kernel *k) {
 /* --- rows -------------------------------------------------------------------------------------------------------------------------------- */
 
 typedef struct row_info {
-    const float *a;
+    const char *a;
     int64_t guard[4]; /* guards' values at the row, summed indices zero */
 } row_info;
 
@@ -171,7 +217,7 @@ static void advance(const tn_resolved *r, const int *axes, int count, int64_t *a
 
 static void row_at(const gemm *g, const int64_t *at, row_info *info) {
     const tn_resolved_access *a = &g->r->operand[0];
-    info->a = (const float *)a->base + tn_machine_offset(a, g->r->outer, at);
+    info->a = a->base + tn_machine_offset(a, g->r->outer, at) * a->element;
     for (int i = 0; i < a->guards; i++) {
         info->guard[i] = a->guard[i].offset;
         for (int j = 0; j < g->r->outer; j++)
@@ -217,7 +263,8 @@ static void point_rows(const gemm *g, const row_info *info, int64_t rows, const 
     do {
         tap_at(g, at, g->run_axis, &offset, guard);
         for (int64_t i = 0; i < rows; i++)
-            table[tap * stride + i] = inside(a, &info[i], guard) ? info[i].a + offset : zeros;
+            table[tap * stride + i] =
+                inside(a, &info[i], guard) ? (const float *)(const void *)info[i].a + offset : zeros;
         tap++;
     } while (next_tap(g, at, g->run_axis));
 }
@@ -256,11 +303,15 @@ static void pack_rows(const gemm *g, const row_info *info, int64_t rows, float *
         tap_at(g, at, last, &offset, guard);
         for (int64_t i = 0; i < rows; i++) {
             float *line = to + i * g->k + k;
-            const float *from = info[i].a + offset;
+            const void *at_row = info[i].a + offset * a->element;
+            const float *from = at_row;
             inside_run(a, &info[i], guard, coef, length, &low, &high);
             for (int64_t j = 0; j < low; j++)
                 line[j] = 0;
-            if (step == 1)
+            if (g->load[0]) {
+                if (low < high)
+                    g->load[0](high - low, (const uint16_t *)at_row + low * step, step, line + low);
+            } else if (step == 1)
                 for (int64_t j = low; j < high; j++)
                     line[j] = from[j];
             else
@@ -277,8 +328,7 @@ static void pack_rows(const gemm *g, const row_info *info, int64_t rows, float *
 
 /* `rows` rows of sums, side by side in memory, from at (which has rows' axes) on: columns [first, first + count). More than one row
    only of all columns. */
-static void epilogue(const gemm *g, tn_strip *s, int64_t *at, const float *sums, int64_t first, int64_t count,
-                     int64_t rows) {
+static void epilogue(const gemm *g, tn_strip *s, int64_t *at, float *sums, int64_t first, int64_t count, int64_t rows) {
     int64_t most = s->program->length;
     int tile = g->n_rows ? g->rows[g->n_rows - 1] : -1;
     for (int64_t j = 0; j < count; j += most) {
@@ -286,6 +336,8 @@ static void epilogue(const gemm *g, tn_strip *s, int64_t *at, const float *sums,
             at[g->column] = first + j;
         tn_strip_block b = {
             .at = at, .axis = g->column, .tile = tile, .n = count - j < most ? count - j : most, .rows = rows};
+        if (g->round)
+            g->round(b.n * rows, sums + j, NULL, NULL, sums + j);
         tn_strip_run(s, TN_STRIP_AFTER, &b, sums + j);
     }
     if (g->column >= 0)
@@ -441,10 +493,15 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
 
 /* --- the rows of the table ---------------------------------------------------------------------------------------------------------------------- */
 
+static bool is_narrow_float(int dtype) {
+    return dtype == TN_F32 || dtype == TN_F16 || dtype == TN_BF16;
+}
+
 static bool takes(const tn_kernel *k, const tn_kernel_facts *facts) {
     (void)facts;
-    return k->role && k->operand[0].dtype == TN_F32 && k->operand[1].dtype == TN_F32 && k->accumulator == TN_F32 &&
-           k->reduced == TN_F32 && !k->operand[1].guards && k->operand[0].guards <= 4 && !k->steps && k->inner > 0 &&
+    return k->role && is_narrow_float(k->operand[0].dtype) && is_narrow_float(k->operand[1].dtype) &&
+           k->accumulator == TN_F32 && is_narrow_float(k->reduced) && !k->operand[1].guards &&
+           k->operand[0].guards <= 4 && !k->steps && k->inner > 0 &&
            k->operands + k->epilogue + 1 <= TN_MACHINE_REGISTERS;
 }
 
@@ -456,12 +513,13 @@ static tn_status prepare_at(tn_kernel *k, const tn_kernel_facts *f, const tn_gem
     if (!w)
         return TN_OK;
     tn_resolved r = {.kernel = k, .outer = k->outer, .inner = k->inner};
-    tn_resolved_access access[2] = {{0}, {.base = w->data, .dtype = TN_F32, .element = 4}};
+    tn_resolved_access access[2] = {
+        {0}, {.base = w->data, .dtype = (tn_dtype)b->dtype, .element = tn_dtype_bits((tn_dtype)b->dtype) / 8}};
     r.operand = access;
     int64_t offset;
     if (!f->constant(f->ctx, b->offset, &offset))
         return TN_OK;
-    access[1].base += offset * 4;
+    access[1].base += offset * access[1].element;
     for (int i = 0; i < k->outer + k->inner; i++) {
         if (!f->constant(f->ctx, b->stride[i], &access[1].stride[i]))
             return TN_OK;

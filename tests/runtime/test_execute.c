@@ -77,27 +77,32 @@ static void check(tn_graph *g, int64_t free_dim) {
         out_values[i] = tn_graph_output(g, i);
     if (tn_interp_run(g, NULL, n_in, in_values, in, n_out, out_values, want) != TN_OK)
         fail_msg("%s", tn_error_message());
-    for (int level = 0; level < 2; level++) {
-        tn_graph *copy = tn_graph_clone(g, NULL, NULL);
-        assert_non_null(copy);
-        tn_lower_options o = {.level = level, .isa = TN_ISA_GENERIC, .kernels = tn_kernels()};
-        tn_plan *p = tn_lower(NULL, copy, &o);
-        if (!p)
-            fail_msg("%s", tn_error_message());
-        kernels_at[level] = p->kernel.len;
-        tn_execute_options x = {0};
-        if (tn_execute(p, &x, in, got[level]) != TN_OK)
-            fail_msg("%s", tn_error_message());
-        for (uint32_t i = 0; i < n_out; i++)
-            compare(want[i], got[level][i]);
-        tn_plan_destroy(p);
+    for (int isa = TN_ISA_GENERIC; isa < TN_ISA_COUNT; isa++) {
+        if (!tn_cpu_has((tn_isa)isa))
+            continue;
+        for (int level = 0; level < 2; level++) {
+            tn_graph *copy = tn_graph_clone(g, NULL, NULL);
+            assert_non_null(copy);
+            tn_lower_options o = {.level = level, .isa = (tn_isa)isa, .kernels = tn_kernels()};
+            tn_plan *p = tn_lower(NULL, copy, &o);
+            if (!p)
+                fail_msg("%s", tn_error_message());
+            kernels_at[level] = p->kernel.len;
+            tn_execute_options x = {0};
+            if (tn_execute(p, &x, in, got[level]) != TN_OK)
+                fail_msg("%s", tn_error_message());
+            for (uint32_t i = 0; i < n_out; i++)
+                compare(want[i], got[level][i]);
+            tn_plan_destroy(p);
+        }
+        for (uint32_t i = 0; i < n_out; i++) {
+            assert_true(tn_object_equal(got[0][i], got[1][i])); /* fusion changes no bit */
+            tn_object_destroy(got[0][i]);
+            tn_object_destroy(got[1][i]);
+        }
     }
-    for (uint32_t i = 0; i < n_out; i++) {
-        assert_true(tn_object_equal(got[0][i], got[1][i])); /* fusion changes no bit */
+    for (uint32_t i = 0; i < n_out; i++)
         tn_object_destroy(want[i]);
-        tn_object_destroy(got[0][i]);
-        tn_object_destroy(got[1][i]);
-    }
     for (uint32_t i = 0; i < n_in; i++)
         tn_object_destroy(in[i]);
     tn_graph_destroy(g);
@@ -142,6 +147,33 @@ static void test_matmul_epilogue(void **s) {
     w = tn_input(g, "w", TN_F64, TN_SHAPE("N", 4, 5));
     tn_set_output(g, "y", tn_matmul(g, x, w));
     check(g, 3);
+}
+
+/* Factors of f16 and bf16, in every order of their axes; sums are f32, rounded once. */
+static void test_narrow_contractions(void **s) {
+    (void)s;
+    for (int i = 0; i < 16; i++) {
+        tn_dtype dtype = i % 2 ? TN_F16 : TN_BF16;
+        bool across = i / 2 % 2, turned = i / 4 % 2, wide = i / 8 % 2;
+        tn_graph *g = tn_graph_create();
+        tn_value x = across ? tn_input(g, "x", dtype, TN_SHAPE(3, 70, "N"))
+                            : tn_input(g, "x", dtype, TN_SHAPE(3, "N", 70)),
+                 w = turned ? tn_input(g, "w", dtype, TN_SHAPE(21, 70)) : tn_input(g, "w", dtype, TN_SHAPE(70, 21));
+        x = across ? tn_transpose(g, x, (int[]){0, 2, 1}) : x;
+        w = turned ? tn_transpose(g, w, NULL) : w;
+        tn_value y = tn_add(g, tn_matmul(g, x, w), tn_input(g, "b", dtype, TN_SHAPE(21)));
+        tn_set_output(g, "y", wide ? tn_cast(g, y, TN_F32) : y);
+        check(g, 13);
+        assert_int_equal(kernels_at[1], 1);
+        g = tn_graph_create();
+        x = tn_input(g, "x", dtype, TN_SHAPE("N", across ? 1 : 4, 9, 11));
+        w = tn_input(g, "w", dtype, TN_SHAPE(8, turned ? 1 : across ? 1 : 4, 3, 3));
+        tn_dim lo[2] = {tn_dim_const(g, 1), tn_dim_const(g, 0)}, hi[2] = {tn_dim_const(g, 2), tn_dim_const(g, 1)};
+        int64_t groups = across || !turned ? 1 : 4;
+        y = tn_conv(g, x, w, (int64_t[]){1 + wide, 1}, NULL, NULL, lo, hi, groups);
+        tn_set_output(g, "y", tn_relu(g, y));
+        check(g, 2);
+    }
 }
 
 static void test_convolutions(void **s) {
@@ -390,6 +422,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_elementwise_fuses),
                                        cmocka_unit_test(test_integers_select_cast),
                                        cmocka_unit_test(test_matmul_epilogue),
+                                       cmocka_unit_test(test_narrow_contractions),
                                        cmocka_unit_test(test_convolutions),
                                        cmocka_unit_test(test_movement),
                                        cmocka_unit_test(test_reductions),
