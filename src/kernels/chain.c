@@ -37,11 +37,12 @@ static void reach(const tn_resolved *r, const tn_resolved_access *a, int axes, c
     *high += a->element;
 }
 
-/* Whether an access walks whole rows of `row` bytes, each from its own bytes alone. */
+/* Whether an access walks whole rows of `row` bytes, each from its own bytes alone. It has no guards: admits. No `row` of 0 or less is
+   kept, since `within` is not less. */
 static bool keeps_rows(const link *l, const tn_resolved_access *a, int axes, int64_t row) {
     const tn_resolved *r = &l->r;
     int64_t within = a->stride[0] * (l->times - 1) * a->element;
-    if (a->guards || a->stride[0] * l->times * a->element != row || row <= 0)
+    if (a->stride[0] * l->times * a->element != row)
         return false;
     for (int i = 1; i < axes; i++) {
         if (a->stride[i] < 0)
@@ -67,8 +68,8 @@ static bool agree(const link *reader, int k, const link *writer, bool later, boo
     if (!made && (writer->internal || !overlap(reader, in, axes, writer, out, writer->r.outer)))
         return true;
     *linked |= made;
-    /* Made: from its own rows. Else memory that is used again: the same rows, read before they are written. */
-    return in->base == out->base && keeps_rows(reader, in, axes, writer->row) && (made || !later);
+    /* Each row from the same row, in the order of the kernels: read after it is made, or before its memory is used again. */
+    return in->base == out->base && keeps_rows(reader, in, axes, writer->row);
 }
 
 /* Whether kernel `last` can run row by row with those before it; these can with each other. */
@@ -90,7 +91,8 @@ static bool joins(const group *g, int last) {
             overlap(l, &r->output[0], r->outer, other, &other->r.output[0], other->r.outer))
             return false;
     }
-    return last == 0 || linked;
+    return last == 0 ||
+           linked; /* no condition of the bits: the cache gains nothing by kernels that have no value in common */
 }
 
 static void measure(group *g, int count) {
@@ -105,7 +107,7 @@ static void measure(group *g, int count) {
     }
 }
 
-/* Whether a kernel can be part of a group at all. */
+/* Whether a kernel can be part of a group at all. Outputs have no guards; those of an operand count from the first row. */
 static bool admits(const link *l) {
     const tn_resolved *r = &l->r;
     for (int k = 0; k < r->kernel->operands; k++)
