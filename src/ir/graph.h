@@ -196,6 +196,8 @@ tn_status tn_node_release_regions(tn_graph *graph, tn_node node);
 
 const tn_op *tn_node_op(const tn_graph *graph, tn_node node); /* NULL: dead */
 bool tn_node_has_trait(const tn_graph *graph, tn_node node, uint32_t trait);
+/* Gives a node another attribute, of a key that it does not have; its row is not asked. */
+tn_status tn_node_add_attr(tn_graph *graph, tn_node node, const tn_attr *attr);
 /* The attribute, or NULL when it is absent (defaults: the getters below). */
 const tn_attr *tn_node_attr(const tn_graph *graph, tn_node node, const char *name);
 uint32_t tn_node_attr_count(const tn_graph *graph, tn_node node);

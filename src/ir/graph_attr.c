@@ -117,6 +117,21 @@ tn_attr *tn_attrs_copy(tn_graph *g, uint32_t count, const tn_attr *attrs) {
     return copy;
 }
 
+tn_status tn_node_add_attr(tn_graph *g, tn_node node, const tn_attr *attr) {
+    TN_TRY(tn_graph_changeable(g));
+    tn_node_rec *n = &g->node.data[node.id];
+    tn_attr *list = tn_arena_alloc(&g->arena, (n->attr_count + 1u) * sizeof *list);
+    tn_attr *own = list ? tn_attrs_copy(g, 1, attr) : NULL;
+    if (!own)
+        return tn_error_status();
+    if (n->attr_count)
+        memcpy(list, n->attrs, n->attr_count * sizeof *list);
+    list[n->attr_count] = *own;
+    n->attrs = list;
+    n->attr_count++;
+    return TN_OK;
+}
+
 /* --- reading ---------------------------------------------------------------------------------------------------------------- */
 
 uint32_t tn_node_attr_count(const tn_graph *g, tn_node n) {

@@ -1,5 +1,5 @@
 /* What is refused before anything is expanded: operators that nobody knows, all in one message; functions that call themselves;
-   more nodes than are allowed once functions are inlined; bodies of the wrong form. */
+   more nodes than are allowed once functions are inlined; bodies of the wrong form. On the way, random nodes are given seeds. */
 #include "onnx/expander.h"
 
 #include <inttypes.h>
@@ -21,6 +21,9 @@ typedef struct check {
     uint64_t *size; /* by function: nodes after inlining, 0: not known yet */
     uint8_t *state; /* by function: 1 on the path, 2 done */
     int depth;
+    bool seeds;          /* note: */
+    tn_u32_vec unseeded; /* random nodes without a seed; where there is one, calls of functions too */
+    tn_u32_vec calls;
 } check;
 
 /* --- operators ------------------------------------------------------------------------------------------------------------------- */
@@ -125,6 +128,35 @@ static tn_status check_form(const check *c, tn_node node, const tn_onnx_identity
     return TN_OK;
 }
 
+/* --- seeds ------------------------------------------------------------------------------------------------------------------------ */
+
+static tn_status note(check *c, tn_node node, bool call) {
+    if (!c->seeds || tn_node_attr(c->graph, node, TN_ONNX_SEED) || (!call && tn_node_attr(c->graph, node, "seed")))
+        return TN_OK;
+    return tn_vec_push(c->ex->graph->heap, call ? &c->calls : &c->unseeded, node.id) ? TN_OK : tn_error_status();
+}
+
+/* `met`: how often each first seed was given. */
+static tn_status give(tn_graph *g, tn_node node, tn_map *met) {
+    uint64_t times = 0, first = (uint64_t)tn_onnx_seed(g, node, 0);
+    tn_map_get(met, first, &times);
+    if (!tn_map_put(g->heap, met, first, times + 1))
+        return tn_error_status();
+    return tn_node_add_attr(g, node, &TN_A_INT(TN_ONNX_SEED, tn_onnx_seed(g, node, times)));
+}
+
+static tn_status give_seeds(const check *c) {
+    tn_graph *g = c->ex->graph;
+    tn_map met = {0};
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < c->unseeded.len && status == TN_OK; i++)
+        status = give(g, (tn_node){c->unseeded.data[i]}, &met);
+    for (uint32_t i = 0; i < c->calls.len && c->unseeded.len && status == TN_OK; i++)
+        status = give(g, (tn_node){c->calls.data[i]}, &met);
+    tn_map_free(g->heap, &met);
+    return status;
+}
+
 /* --- the walk -------------------------------------------------------------------------------------------------------------------- */
 
 static uint64_t add(uint64_t a, uint64_t b) {
@@ -172,6 +204,7 @@ static tn_status walk_region(check *c, tn_region region, uint64_t *size) {
         tn_onnx_identity id;
         TN_TRY(tn_onnx_identify(c->ex, g, n, &id));
         if (id.function != UINT32_MAX) {
+            TN_TRY(note(c, n, true));
             TN_TRY(walk_function(c, id.function, n, &inner));
             *size = add(*size, inner);
         } else if (id.custom) {
@@ -179,6 +212,8 @@ static tn_status walk_region(check *c, tn_region region, uint64_t *size) {
         } else if (!id.row || (!id.row->expand && !id.row->host)) {
             TN_TRY(add_missing(c, n, &id));
         } else {
+            if (id.row->flags & TN_ONNX_RANDOM)
+                TN_TRY(note(c, n, false));
             TN_TRY(check_form(c, n, &id));
         }
     }
@@ -198,6 +233,8 @@ static void end(check *c) {
     tn_free(heap, c->size);
     tn_free(heap, c->state);
     tn_vec_free(heap, &c->missing);
+    tn_vec_free(heap, &c->unseeded);
+    tn_vec_free(heap, &c->calls);
 }
 
 static tn_status refuse_missing(const check *c) {
@@ -218,6 +255,7 @@ tn_status tn_onnx_check(tn_expander *ex) {
     check c;
     uint64_t size = 0;
     tn_status status = begin(&c, ex);
+    c.seeds = true;
     if (status == TN_OK)
         status = walk_region(&c, tn_graph_region(c.graph), &size);
     if (status == TN_OK && c.missing.len)
@@ -227,6 +265,8 @@ tn_status tn_onnx_check(tn_expander *ex) {
                          ex->budget);
         tn_fail_hint("raise the limit on nodes if the file is to be trusted");
     }
+    if (status == TN_OK)
+        status = give_seeds(&c);
     end(&c);
     return status;
 }

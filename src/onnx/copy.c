@@ -118,7 +118,11 @@ static tn_status copy_attrs(tn_onnx_copier *c, tn_node node, tn_attr **attrs, ui
                     continue;
             }
         }
-        TN_TRY(copy_attr(c, a, key, &list[(*count)++], scratch));
+        TN_TRY(copy_attr(c, a, key, &list[*count], scratch));
+        const tn_attr *call = c->caller_graph ? find_attr(c->caller_graph, c->caller, TN_ONNX_SEED) : NULL;
+        if (call && strcmp(key, TN_ONNX_SEED) == 0)
+            list[*count].as.i = tn_onnx_seed_of_call(a->as.i, call->as.i);
+        ++*count;
     }
     return TN_OK;
 }

@@ -1,18 +1,35 @@
 /* Random numbers: RandomUniform, RandomNormal, their -Like forms, Bernoulli, Multinomial, Dropout. They come from the counting generator of
-   the primitives. Without a seed each node has one of its own, the same in every run: runs can be repeated. */
+   the primitives. Without a seed each node has one of its own (TN_ONNX_SEED), the same in every run: runs can be repeated. */
 #include <inttypes.h>
 #include <math.h>
 
 #include "onnx/expand_common.h"
+#include "onnx/expander.h"
 
-/* A seed of the node's own: from its name and number. */
-static int64_t own_seed(const tn_expand *x) {
-    uint64_t h = 14695981039346656037u ^ x->node.id;
-    for (const char *name = tn_node_name(x->graph, x->node); *name; name++)
-        h = (h ^ (uint8_t)*name) * 1099511628211u;
+static int64_t mixed(uint64_t h) {
     h = (h ^ h >> 30) * 0xBF58476D1CE4E5B9u;
     h = (h ^ h >> 27) * 0x94D049BB133111EBu;
     return (int64_t)((h ^ h >> 31) >> 1);
+}
+
+int64_t tn_onnx_seed(const tn_graph *g, tn_node node, uint64_t times) {
+    const char *names[2] = {tn_node_name(g, node), tn_value_name(g, tn_node_output(g, node, 0))};
+    uint64_t h = 14695981039346656037u;
+    for (int i = 0; i < 2; i++) {
+        for (const char *name = names[i]; *name; name++)
+            h = (h ^ (uint8_t)*name) * 1099511628211u;
+        h = (h ^ 0xFF) * 1099511628211u; /* no byte of a name */
+    }
+    return mixed(h + times * 0x9E3779B97F4A7C15u);
+}
+
+int64_t tn_onnx_seed_of_call(int64_t seed, int64_t call) {
+    return mixed((uint64_t)seed * 0x9E3779B97F4A7C15u + (uint64_t)call);
+}
+
+static int64_t own_seed(const tn_expand *x) {
+    const tn_attr *given = tn_node_attr(x->graph, x->node, TN_ONNX_SEED);
+    return given ? given->as.i : tn_onnx_seed(x->graph, x->node, 0);
 }
 
 /* f16 and bf16 are drawn in f32 and rounded. */

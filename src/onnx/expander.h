@@ -47,8 +47,16 @@ static inline bool tn_node_is_onnx(const tn_graph *graph, tn_node node) {
     return op && op->dialect == TN_DIALECT_ONNX;
 }
 
+/* The attribute of a random node that has no seed, and of calls of functions: a number of its own, the same whether the node is expanded
+   at once or when it runs. */
+#define TN_ONNX_SEED "__seed"
+/* expand_random.c: from the names of a node and its first output; `times`: how many before it are called so. */
+int64_t tn_onnx_seed(const tn_graph *graph, tn_node node, uint64_t times);
+/* That of a node in the body of a function, for a call. */
+int64_t tn_onnx_seed_of_call(int64_t seed, int64_t call);
+
 /* check.c: refuses what must be refused before anything is expanded: operators nobody knows, functions that call themselves,
-   more than `budget` nodes after inlining, bodies of the wrong form. Over the main region and all functions. */
+   more than `budget` nodes after inlining, bodies of the wrong form. Over the main region and all functions. Gives TN_ONNX_SEEDs. */
 tn_status tn_onnx_check(tn_expander *ex);
 
 /* copy.c: copies ONNX nodes (and constants) between regions, of one graph or two. */
