@@ -1,8 +1,5 @@
-/* What this machine can do, and what share of it elementwise kernels, reductions and row-wise chains reach.
-
-       bench_micro [THREADS [ISA]]
-
-   Bytes are those a kernel must move: inputs read once, outputs written once. Shares are of the rate of a copy, measured beside. */
+/* What share of what this machine can do the kernels reach: elementwise ones, reductions and row-wise chains of the rate of a copy,
+   matrix products of the rate of multiply-adds, products of few rows of the time of one row; and what a call costs. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,15 +8,10 @@
 #include <malloc.h>
 #endif
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#elif defined(__ARM_NEON)
-#include <arm_neon.h>
-#endif
-
 #include <tenon/tenon.h>
 
 #include "base/os.h"
+#include "support/machine.h"
 
 #define ROWS 4096
 #define COLUMNS 1024
@@ -28,77 +20,23 @@
 static int threads = 1;
 static const char *isa;
 
-/* --- the machine ---------------------------------------------------------------------------------------------------------------- */
-
-/* A million rounds of multiply-adds into ten independent sums. */
-#define ROUNDS 1000000
-#define SUMS 10
-#define PEAK(name, target, vector, lanes, madd)                                                  \
-    target static float name(void) {                                                             \
-        vector sum[SUMS], x = {0}, y = {0};                                                      \
-        x += 0.999f, y += 1e-3f;                                                                 \
-        _Pragma("GCC unroll 10") for (int i = 0; i < SUMS; i++) sum[i] = y;                      \
-        for (int n = 0; n < ROUNDS; n++)                                                         \
-            _Pragma("GCC unroll 10") for (int i = 0; i < SUMS; i++) sum[i] = madd(sum[i], x, y); \
-        float total = 0;                                                                         \
-        for (int i = 0; i < SUMS; i++)                                                           \
-            for (int j = 0; j < lanes; j++)                                                      \
-                total += sum[i][j];                                                              \
-        return total;                                                                            \
-    }
-#if defined(__x86_64__)
-PEAK(peak_avx2, __attribute__((target("avx2,fma"))), __m256, 8, _mm256_fmadd_ps)
-PEAK(peak_avx512, __attribute__((target("avx512f"))), __m512, 16, _mm512_fmadd_ps)
-#endif
-#if defined(__ARM_NEON)
-#define MADD(a, b, c) vfmaq_f32(c, a, b)
-PEAK(peak_plain, , float32x4_t, 4, MADD)
-#else
-typedef float lanes4 __attribute__((vector_size(16)));
-#define MADD(a, b, c) ((a) * (b) + (c))
-PEAK(peak_plain, , lanes4, 4, MADD)
-#endif
-
-static volatile float sink;
-
-static void print_peak(void) {
-    double best = 1e9;
-    int lanes = 4;
-    for (int i = 0; i < 5; i++) {
-        double start = tn_clock();
-#if defined(__x86_64__)
-        lanes = tn_cpu_has(TN_ISA_AVX512) ? 16 : tn_cpu_has(TN_ISA_AVX2) ? 8 : 4;
-        sink = lanes == 16 ? peak_avx512() : lanes == 8 ? peak_avx2() : peak_plain();
-#else
-        sink = peak_plain();
-#endif
-        best = fmin(best, tn_clock() - start);
-    }
-    printf("multiply-add, one thread        %8.1f GFLOP/s\n", 2.0 * ROUNDS * SUMS * lanes / best * 1e-9);
-}
-
-static double copy_rate(void) {
-    float *a = malloc((size_t)BYTES), *b = malloc((size_t)BYTES);
-    double best = 1e9;
-    if (!a || !b)
-        exit(1);
-    memset(a, 1, (size_t)BYTES);
-    for (int i = 0; i < 20; i++) {
-        double start = tn_clock();
-        memcpy(b, a, (size_t)BYTES);
-        sink = b[i * 1000];
-        if (i)
-            best = fmin(best, tn_clock() - start);
-    }
-    free(a);
-    free(b);
-    return 2 * BYTES / best;
-}
-
 /* --- kernels --------------------------------------------------------------------------------------------------------------------- */
 
-/* Seconds of one run of g (taken over) with inputs of ones and sawteeth. */
-static double run_time(tn_graph *g, tn_dtype dtype, int repeat) {
+/* The best rate measured beside, in turns with runs. */
+typedef struct yardstick {
+    double (*rate)(void);
+    double best;
+} yardstick;
+
+static double copy_rate(void) {
+    return machine_copy_rate(3);
+}
+static double multiply_add_rate(void) {
+    return machine_multiply_add_rate(threads, 1);
+}
+
+/* Seconds of one run of g (taken over) with inputs of sawteeth: best of 12 rounds of `repeat` runs. */
+static double run_time(tn_graph *g, tn_dtype dtype, int repeat, yardstick *beside) {
     tn_model *model = tn_model_from_graph(g, NULL);
     tn_session *session =
         model ? tn_session_create(model, TN_OPTIONS(tn_session_options, .threads = threads, .isa = isa)) : NULL;
@@ -116,6 +54,8 @@ static double run_time(tn_graph *g, tn_dtype dtype, int repeat) {
     }
     double best = 1e9;
     for (int i = 0; i < 12; i++) {
+        if (beside)
+            beside->best = fmax(beside->best, beside->rate());
         double start = tn_clock();
         for (int j = 0; j < repeat; j++) {
             tn_tensor *y = NULL;
@@ -227,23 +167,15 @@ static const struct {
     {"layer norm", build_layer_norm, 2, TN_F32},
 };
 
-int main(int argc, char **argv) {
-#if defined(__GLIBC__)
-    /* results reuse memory that is there: what is measured is kernels, not page faults */
-    mallopt(M_MMAP_THRESHOLD, 1 << 30);
-    mallopt(M_TRIM_THRESHOLD, 1 << 30);
-#endif
-    threads = argc > 1 ? atoi(argv[1]) : 1;
-    isa = argc > 2 ? argv[2] : NULL;
-    print_peak();
-    printf("copy of 16 MiB, one thread      %8.1f GB/s\n\n", copy_rate() * 1e-9);
-    printf("%-24s %9s %9s %9s   4096 x 1024, %d threads\n", "", "ms", "GB/s", "of copy", threads);
+static void elementwise(void) {
+    printf("%-24s %9s %9s %9s   %d x %d\n", "", "ms", "GB/s", "of copy", ROWS, COLUMNS);
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
         tn_graph *g = tn_graph_create();
         tn_value x = tn_input(g, "x", kernels[i].dtype, TN_SHAPE(ROWS, COLUMNS));
         tn_set_output(g, "y", kernels[i].build(g, x));
-        double seconds = run_time(g, kernels[i].dtype, 1), rate = kernels[i].moved * BYTES / seconds;
-        printf("%-24s %9.3f %9.2f %8.0f%%\n", kernels[i].name, seconds * 1e3, rate * 1e-9, 100 * rate / copy_rate());
+        yardstick copy = {copy_rate, 0};
+        double seconds = run_time(g, kernels[i].dtype, 1, &copy), rate = kernels[i].moved * BYTES / seconds;
+        printf("%-24s %9.3f %9.2f %8.0f%%\n", kernels[i].name, seconds * 1e3, rate * 1e-9, 100 * rate / copy.best);
         fflush(stdout);
     }
     static const int64_t shapes[][2] = {{1, 16}, {1, 256}, {1, 4096}, {64, 64}, {1000, 7}, {7, 1000}};
@@ -252,8 +184,116 @@ int main(int argc, char **argv) {
         tn_graph *g = tn_graph_create();
         tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE(shapes[i][0], shapes[i][1]));
         tn_set_output(g, "y", tn_relu(g, tn_add(g, x, tn_input(g, "b", TN_F32, TN_SHAPE(shapes[i][1])))));
-        double seconds = run_time(g, TN_F32, 200);
+        double seconds = run_time(g, TN_F32, 200, NULL);
         printf("%6d x %-15d %9.3f\n", (int)shapes[i][0], (int)shapes[i][1], seconds * 1e6);
     }
+}
+
+static tn_value weights(tn_graph *g, int64_t rows, int64_t columns, int seed) {
+    const int64_t dims[] = {rows, columns};
+    tn_tensor *w = tn_tensor_create(TN_F32, 2, dims);
+    float *p = tn_tensor_data(w);
+    for (int64_t i = 0; p && i < rows * columns; i++)
+        p[i] = (float)((i + seed) * 7919 % 1999) / 4000 - 0.25f;
+    tn_value v = tn_constant(g, w);
+    tn_tensor_destroy(w);
+    return v;
+}
+
+static void matmul(void) {
+    printf("%-24s %9s %9s %9s   constant columns\n", "", "ms", "GFLOP/s", "of peak");
+    static const int64_t shapes[][3] = {{256, 256, 256},    {512, 512, 512},  {1024, 1024, 1024},
+                                        {2048, 2048, 2048}, {128, 768, 3072}, {128, 3072, 768},
+                                        {3136, 64, 256},    {3136, 576, 64},  {197, 384, 1536}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        int64_t m = shapes[i][0], k = shapes[i][1], n = shapes[i][2];
+        tn_graph *g = tn_graph_create();
+        tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE(m, k));
+        tn_set_output(g, "y", tn_matmul(g, x, weights(g, k, n, 0)));
+        yardstick peak = {multiply_add_rate, 0};
+        double flops = 2.0 * (double)m * (double)k * (double)n;
+        double seconds = run_time(g, TN_F32, 1 + (int)(2e8 / flops), &peak);
+        printf("%5d x %5d x %-8d %9.3f %9.1f %8.0f%%\n", (int)m, (int)k, (int)n, seconds * 1e3, flops / seconds * 1e-9,
+               100 * flops / seconds / peak.best);
+        fflush(stdout);
+    }
+}
+
+/* Eight sets of weights in turn, so that they come from memory each time. */
+static void few_rows(void) {
+    enum { SIDE = 4096, SETS = 8 };
+    double one = 0, bytes = 4.0 * SIDE * SIDE * SETS;
+    printf("%-24s %9s %9s %9s   %d sets of %d x %d weights\n", "rows", "ms", "GB/s", "of 1 row", SETS, SIDE, SIDE);
+    for (int rows = 1; rows <= 16; rows *= rows == 1 ? 4 : 2) {
+        tn_graph *g = tn_graph_create();
+        tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE(rows, SIDE));
+        for (int i = 0; i < SETS; i++)
+            x = tn_matmul(g, x, weights(g, SIDE, SIDE, i));
+        tn_set_output(g, "y", x);
+        double seconds = run_time(g, TN_F32, 1, NULL);
+        one = rows == 1 ? seconds : one;
+        printf("%-24d %9.2f %9.1f %9.2f\n", rows, seconds * 1e3, bytes / seconds * 1e-9, seconds / one);
+        fflush(stdout);
+    }
+}
+
+/* Products of one element, which do not fuse. */
+static void calls(void) {
+    enum { LENGTH = 1000 };
+    tn_graph *g = tn_graph_create();
+    tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE(1, 1));
+    for (int i = 0; i < LENGTH; i++)
+        x = tn_matmul(g, x, weights(g, 1, 1, i));
+    tn_set_output(g, "y", x);
+    double seconds = run_time(g, TN_F32, 10, NULL);
+    printf("%-24s %9.0f ns each\n", "1000 operators", seconds / LENGTH * 1e9);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} sections[] = {{"elementwise", elementwise}, {"matmul", matmul}, {"few-rows", few_rows}, {"calls", calls}};
+enum { SECTIONS = sizeof sections / sizeof *sections };
+
+static int usage(FILE *to) {
+    fprintf(to, "usage: bench_micro [--threads N] [--isa NAME] [SECTION]...\n"
+                "sections (all without any):");
+    for (int i = 0; i < SECTIONS; i++)
+        fprintf(to, " %s", sections[i].name);
+    fprintf(to, "\nThe machine's own rates are printed first; each kernel is measured in turns with the one it is "
+                "judged by.\n");
+    return to == stderr ? 2 : 0;
+}
+
+int main(int argc, char **argv) {
+#if defined(__GLIBC__)
+    /* results reuse memory that is there: what is measured is kernels, not page faults */
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
+    bool wanted[SECTIONS] = {false}, any = false;
+    for (int i = 1; i < argc; i++) {
+        int found = SECTIONS;
+        if (!strcmp(argv[i], "--help"))
+            return usage(stdout);
+        if (!strcmp(argv[i], "--threads") && i + 1 < argc)
+            threads = atoi(argv[++i]), found = -1;
+        else if (!strcmp(argv[i], "--isa") && i + 1 < argc)
+            isa = argv[++i], found = -1;
+        else
+            for (found = 0; found < SECTIONS && strcmp(argv[i], sections[found].name); found++) {
+            }
+        if (found == SECTIONS || threads < 1)
+            return usage(stderr);
+        if (found >= 0)
+            wanted[found] = any = true;
+    }
+    machine_print(threads);
+    printf("\n%d thread%s, %s\n", threads, threads > 1 ? "s" : "", isa ? isa : tn_isa_name(tn_cpu_best()));
+    for (int i = 0; i < SECTIONS; i++)
+        if (!any || wanted[i]) {
+            printf("\n");
+            sections[i].run();
+        }
     return 0;
 }

@@ -3,20 +3,23 @@
 
 # What tests call to run the command: the binary, or a wrapper when it was built for another machine.
 set(tenon_command ${CMAKE_BINARY_DIR}/tenon)
+set(tenon_test_timeout 240)
 if(CMAKE_CROSSCOMPILING_EMULATOR)
   set(tenon_command ${CMAKE_BINARY_DIR}/tenon-emulated)
   list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " tenon_emulator)
   file(GENERATE OUTPUT ${tenon_command} CONTENT "#!/bin/sh\nexec ${tenon_emulator} ${CMAKE_BINARY_DIR}/tenon \"$@\"\n"
        FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+  set(tenon_test_timeout 3600)
 endif()
 set(tenon_test_environment "TENON_SHARED=${TENON_SHARED}" "TENON_SOURCE=${CMAKE_SOURCE_DIR}"
     "TENON_BUILD=${CMAKE_BINARY_DIR}" "TENON_CC=${CMAKE_C_COMPILER}" "TENON_SANITIZE=${TENON_SANITIZE}"
-    "TENON=${tenon_command}" "UBSAN_OPTIONS=print_stacktrace=1")
+    "TENON=${tenon_command}" "TENON_EMULATED=${tenon_emulator}" "UBSAN_OPTIONS=print_stacktrace=1")
 
 # Adds ctest `name` that runs the rest of the arguments.
 function(tenon_add_test name)
   add_test(NAME ${name} COMMAND ${ARGN})
-  set_tests_properties(${name} PROPERTIES ENVIRONMENT "${tenon_test_environment}" SKIP_RETURN_CODE 77 TIMEOUT 240)
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT "${tenon_test_environment}" SKIP_RETURN_CODE 77
+                                          TIMEOUT ${tenon_test_timeout})
   if(name MATCHES "^nightly/")
     set_tests_properties(${name} PROPERTIES LABELS nightly TIMEOUT 7200)
   elseif(name MATCHES "^timing/")

@@ -3,117 +3,16 @@
    made. */
 #include <string.h>
 
-#include "kernels/gemm.h"
+#include "kernels/contract_f32.h"
 #include "kernels/kernels.h"
-#include "kernels/machine.h"
 
-#define BLOCK_BYTES (384 << 10) /* of rows that stay in L2 while the columns pass */
-#define SHORT_RUN 8             /* shorter runs are packed into rows */
+#define GROUP 256              /* summed elements: a panel of so many stays in L1 */
+#define ROW_BYTES (192 << 10)  /* of a block's rows, in L2 while the columns of a group pass */
+#define SUM_BYTES (256 << 10)  /* of the sums that a piece works at */
+#define PACKED_BYTES (4 << 20) /* of packed rows, all summed elements */
+#define SHORT_RUN 8            /* shorter runs are packed into rows */
 
-typedef struct gemm {
-    const tn_resolved *r;
-    const tn_gemm_level *level;
-    tn_heap *heap;
-    int column; /* axis, -1: none */
-    int rows[TN_MACHINE_AXES], n_rows;
-    int batch[TN_MACHINE_AXES], n_batch;
-    int first_sum, last_sum; /* summed axes; the runs are [run_axis, last_sum] */
-    int run_axis;
-    int64_t m, n, k, batches; /* counts */
-    int64_t run, taps;        /* elements of a run, number of runs of one output */
-    int64_t panels, block, blocks, groups, panels_per_group;
-    tn_strip_load_fn *load[2]; /* of rows, of columns; NULL: they are f32 in memory */
-    tn_strip_fn *round;        /* of sums; NULL: they stay f32 */
-    bool direct;               /* rows are read in place */
-    bool in_place;             /* sums are formed in the output itself */
-    const float *packed;       /* columns, NULL: packed by each piece */
-    _Atomic int failed;
-} gemm;
-
-/* --- columns --------------------------------------------------------------------------------------------------------------------------- */
-
-/* Reads constants where a file put them, at any byte. */
-static float read_f32(const float *from) {
-    float x;
-    memcpy(&x, from, sizeof x);
-    return x;
-}
-
-/* n elements of two bytes, `stride` apart, at any byte. */
-static void read_narrow(tn_strip_load_fn *load, const uint16_t *from, int64_t n, int64_t stride, float *to) {
-    uint16_t line[64];
-    for (int64_t k = 0; k < n; k += 64) {
-        int64_t count = n - k < 64 ? n - k : 64;
-        if (stride == 1)
-            memcpy(line, (const char *)from + 2 * k, (size_t)count * 2);
-        else
-            for (int64_t i = 0; i < count; i++)
-                memcpy(line + i, (const char *)from + 2 * (k + i) * stride, 2);
-        load(count, line, 1, to + k);
-    }
-}
-
-/* The same as pack_run of f16 and bf16. */
-static void pack_narrow(tn_strip_load_fn *load, const uint16_t *from, int64_t step, int64_t have, int64_t length,
-                        int64_t stride, int width, float *to) {
-    float line[16];
-    for (int64_t k = 0; k < length; k += 16) {
-        int64_t end = k + 16 < length ? k + 16 : length;
-        if (step == 1 || stride != 1)
-            for (int64_t i = k; i < end; i++)
-                read_narrow(load, from + i * stride, have, step, to + i * width);
-        else
-            for (int64_t j = 0; j < have; j++) {
-                read_narrow(load, from + j * step + k, end - k, 1, line);
-                for (int64_t i = k; i < end; i++)
-                    to[i * width + j] = line[i - k];
-            }
-        for (int64_t i = k; i < end; i++)
-            for (int64_t j = have; j < width; j++)
-                to[i * width + j] = 0;
-    }
-}
-
-/* `have` columns, `step` apart, of `length` summed elements, `stride` apart; a block at a time, so that lines are read once. */
-static void pack_run(const float *from, int64_t step, int64_t have, int64_t length, int64_t stride, int width,
-                     float *to) {
-    for (int64_t k = 0; k < length; k += 16) {
-        int64_t end = k + 16 < length ? k + 16 : length;
-        if (step == 1)
-            for (int64_t i = k; i < end; i++)
-                memcpy(to + i * width, from + i * stride, (size_t)have * sizeof *to);
-        else
-            for (int64_t j = 0; j < have; j++)
-                for (int64_t i = k; i < end; i++)
-                    to[i * width + j] = read_f32(from + j * step + i * stride);
-        for (int64_t i = k; i < end; i++)
-            for (int64_t j = have; j < width; j++)
-                to[i * width + j] = 0;
-    }
-}
-
-/* One panel: `width` columns (zeros beyond n) of all summed elements in their order. */
-static void pack_panel(const gemm *g, const char *b, int64_t first, int width, float *to) {
-    const tn_resolved_access *a = &g->r->operand[1];
-    int64_t step = g->column >= 0 ? a->stride[g->column] : 0, have = g->n - first < width ? g->n - first : width;
-    int64_t at[TN_MACHINE_AXES] = {0}, length = g->r->extent[g->last_sum];
-    if (!g->k)
-        return;
-    do {
-        int64_t offset = first * step, stride = a->stride[g->last_sum];
-        for (int i = g->first_sum; i < g->last_sum; i++)
-            offset += at[i] * a->stride[i];
-        const void *from = b + offset * a->element;
-        if (g->load[1])
-            pack_narrow(g->load[1], from, step, have, length, stride, width, to);
-        else
-            pack_run(from, step, have, length, stride, width, to);
-        to += length * width;
-        at[g->last_sum] = length - 1;
-    } while (tn_machine_next(g->r, at));
-}
-
-static int64_t batch_count_of_b(const gemm *g) {
+static int64_t batch_count_of_b(const tn_gemm *g) {
     int64_t n = 1;
     for (int i = 0; i < g->n_batch; i++)
         if (g->r->operand[1].stride[g->batch[i]])
@@ -122,7 +21,7 @@ static int64_t batch_count_of_b(const gemm *g) {
 }
 
 /* Which set of columns a batch uses. */
-static int64_t batch_of_b(const gemm *g, const int64_t *at) {
+static int64_t batch_of_b(const tn_gemm *g, const int64_t *at) {
     int64_t index = 0;
     for (int i = 0; i < g->n_batch; i++)
         if (g->r->operand[1].stride[g->batch[i]])
@@ -130,7 +29,7 @@ static int64_t batch_of_b(const gemm *g, const int64_t *at) {
     return index;
 }
 
-static const char *columns_at(const gemm *g, const int64_t *at) {
+static const char *columns_at(const tn_gemm *g, const int64_t *at) {
     const tn_resolved_access *b = &g->r->operand[1];
     const char *p = b->base;
     for (int i = 0; i < g->n_batch; i++)
@@ -147,7 +46,7 @@ static bool guards_use(const tn_resolved_access *a, int axis) {
     return false;
 }
 
-static void describe(gemm *g, const tn_resolved *r, const tn_kernel *k) {
+static void describe(tn_gemm *g, const tn_resolved *r, const tn_kernel *k) {
     const tn_resolved_access *a = &r->operand[0];
     const tn_strip_level *strip = k->program->level;
     g->r = r;
@@ -183,21 +82,58 @@ static void describe(gemm *g, const tn_resolved *r, const tn_kernel *k) {
         g->run_axis = i;
     }
     g->direct = !g->load[0] && (g->run >= SHORT_RUN || g->run == g->k);
-    if (!g->direct) {
-        g->taps = 1;
-        return;
-    }
     g->taps = 1;
-    for (int i = g->first_sum; i < g->run_axis; i++)
+    for (int i = g->first_sum; i < g->run_axis && g->direct; i++)
         g->taps *= r->extent[i];
 }
 
-/* --- rows -------------------------------------------------------------------------------------------------------------------------------- */
+/* Whether rows in memory lie so that their lines share few sets of the caches. */
+static bool rows_collide(const tn_gemm *g) {
+    int64_t step = g->n_rows ? g->r->operand[0].stride[g->rows[g->n_rows - 1]] : 0;
+    return g->m > 1 && step * (int64_t)sizeof(float) % 2048 == 0;
+}
 
-typedef struct row_info {
-    const char *a;
-    int64_t guard[4]; /* guards' values at the row, summed indices zero */
-} row_info;
+/* Cuts the sums into groups, the outputs into blocks, spans and pieces. */
+static void cut(tn_gemm *g, int threads) {
+    const tn_gemm_level *level = g->level;
+    g->panels = (g->n + level->columns - 1) / level->columns;
+    if (g->direct && g->taps == 1 && g->panels >= 4 && rows_collide(g))
+        g->direct = false;
+    int64_t line = g->direct ? g->run : g->k, parts = 1;
+    g->segment = line;
+    g->groups = g->per_group = 1;
+    if (g->k) {
+        if (line > GROUP) {
+            parts = (line + GROUP - 1) / GROUP;
+            g->segment = ((line + parts - 1) / parts + 7) & ~7;
+            parts = (line + g->segment - 1) / g->segment;
+        } else
+            g->per_group = GROUP / line;
+        g->segments = g->taps * parts;
+        g->groups = (g->segments + g->per_group - 1) / g->per_group;
+    }
+    g->pitch = ((g->k + 15) & ~15) + 16;
+    /* blocks of rows */
+    int64_t of_group = g->k < GROUP ? g->k : GROUP, most = ROW_BYTES / 4 / (of_group + 1);
+    if (!g->packed || !g->direct) { /* columns that are packed a panel at a time pass by all of a row */
+        int64_t fit = (g->packed ? PACKED_BYTES : 2 * ROW_BYTES) / 4 / (g->k + 1);
+        most = fit < most ? fit : most;
+    }
+    most = most < 4 * level->rows ? 4 * level->rows : most > 1200 ? 1200 : most;
+    int64_t wanted = threads > 1 ? 4 * threads : 1, even = (g->m * g->batches + wanted - 1) / wanted;
+    if (even < most && even >= 4 * level->rows)
+        most = even;
+    g->blocks = (g->m + most - 1) / most;
+    g->block = (g->m + g->blocks - 1) / g->blocks;
+    g->block = (g->block + level->rows - 1) / level->rows * level->rows;
+    g->blocks = (g->m + g->block - 1) / g->block;
+    int64_t pieces = g->blocks * g->batches;
+    g->spans = pieces >= wanted ? 1 : (wanted + pieces - 1) / pieces;
+    g->spans = g->spans > g->panels ? g->panels : g->spans;
+    g->panels_per_span = (g->panels + g->spans - 1) / g->spans;
+    g->step = SUM_BYTES / 4 / g->block / level->columns;
+    g->step = g->step < 1 ? 1 : g->step > g->panels_per_span ? g->panels_per_span : g->step;
+}
 
 static void decode(const tn_resolved *r, const int *axes, int count, int64_t index, int64_t *at) {
     for (int i = count - 1; i >= 0; i--) {
@@ -215,120 +151,12 @@ static void advance(const tn_resolved *r, const int *axes, int count, int64_t *a
     }
 }
 
-static void row_at(const gemm *g, const int64_t *at, row_info *info) {
-    const tn_resolved_access *a = &g->r->operand[0];
-    info->a = a->base + tn_machine_offset(a, g->r->outer, at) * a->element;
-    for (int i = 0; i < a->guards; i++) {
-        info->guard[i] = a->guard[i].offset;
-        for (int j = 0; j < g->r->outer; j++)
-            info->guard[i] += a->guard[i].coef[j] * at[j];
-    }
-}
-
-static bool inside(const tn_resolved_access *a, const row_info *row, const int64_t *guard) {
-    for (int i = 0; i < a->guards; i++) {
-        int64_t v = row->guard[i] + guard[i];
-        if (v < 0 || v >= a->guard[i].extent)
-            return false;
-    }
-    return true;
-}
-
-/* Steps through the taps: offset and guards' shares of each. */
-static void tap_at(const gemm *g, const int64_t *at, int last, int64_t *offset, int64_t *guard) {
-    const tn_resolved_access *a = &g->r->operand[0];
-    *offset = 0;
-    memset(guard, 0, 4 * sizeof *guard);
-    for (int i = g->first_sum; i < last; i++) {
-        *offset += a->stride[i] * at[i];
-        for (int j = 0; j < a->guards; j++)
-            guard[j] += a->guard[j].coef[i] * at[i];
-    }
-}
-
-static bool next_tap(const gemm *g, int64_t *at, int last) {
-    for (int i = last - 1; i >= g->first_sum; i--) {
-        if (++at[i] < g->r->extent[i])
-            return true;
-        at[i] = 0;
-    }
-    return false;
-}
-
-static void point_rows(const gemm *g, const row_info *info, int64_t rows, const float *zeros, const float **table,
-                       int64_t stride) {
-    const tn_resolved_access *a = &g->r->operand[0];
-    int64_t at[TN_MACHINE_AXES] = {0}, offset, guard[4];
-    int64_t tap = 0;
-    do {
-        tap_at(g, at, g->run_axis, &offset, guard);
-        for (int64_t i = 0; i < rows; i++)
-            table[tap * stride + i] =
-                inside(a, &info[i], guard) ? (const float *)(const void *)info[i].a + offset : zeros;
-        tap++;
-    } while (next_tap(g, at, g->run_axis));
-}
-
-/* The elements [*low, *high) of a run of n, `coef` apart in each guard's value, that lie inside. */
-static void inside_run(const tn_resolved_access *a, const row_info *row, const int64_t *guard, const int64_t *coef,
-                       int64_t n, int64_t *low, int64_t *high) {
-    int64_t lo = 0, hi = n;
-    for (int i = 0; i < a->guards; i++) {
-        int64_t v = row->guard[i] + guard[i], left = a->guard[i].extent - v, c = coef[i];
-        int64_t from = v >= 0 ? 0 : c == 1 ? -v : c ? (c - 1 - v) / c : n;
-        int64_t to = left <= 0 ? 0 : c == 1 ? left : c ? (left + c - 1) / c : n;
-        lo = from > lo ? from : lo;
-        hi = to < hi ? to : hi;
-    }
-    *low = lo < hi ? lo : 0;
-    *high = lo < hi ? hi : 0;
-}
-
-/* Copies rows so that their summed elements lie side by side: runs along the last summed axis that is more than one element. */
-static void pack_rows(const gemm *g, const row_info *info, int64_t rows, float *to, const float **table) {
-    const tn_resolved_access *a = &g->r->operand[0];
-    int last = g->last_sum;
-    while (last > g->first_sum && g->r->extent[last] == 1)
-        last--;
-    int64_t length = g->r->extent[last], step = a->stride[last], coef[4] = {0};
-    if (g->run_axis <= last)
-        last = g->run_axis, length = g->run, step = 1;
-    else
-        for (int i = 0; i < a->guards; i++)
-            coef[i] = a->guard[i].coef[last];
-    int64_t at[TN_MACHINE_AXES] = {0}, offset, guard[4], k = 0, low, high;
-    for (int64_t i = 0; i < rows; i++)
-        table[i] = to + i * g->k;
-    do {
-        tap_at(g, at, last, &offset, guard);
-        for (int64_t i = 0; i < rows; i++) {
-            float *line = to + i * g->k + k;
-            const void *at_row = info[i].a + offset * a->element;
-            const float *from = at_row;
-            inside_run(a, &info[i], guard, coef, length, &low, &high);
-            for (int64_t j = 0; j < low; j++)
-                line[j] = 0;
-            if (g->load[0]) {
-                if (low < high)
-                    g->load[0](high - low, (const uint16_t *)at_row + low * step, step, line + low);
-            } else if (step == 1)
-                for (int64_t j = low; j < high; j++)
-                    line[j] = from[j];
-            else
-                for (int64_t j = low; j < high; j++)
-                    line[j] = from[j * step];
-            for (int64_t j = high; j < length; j++)
-                line[j] = 0;
-        }
-        k += length;
-    } while (next_tap(g, at, last));
-}
-
 /* --- one piece ------------------------------------------------------------------------------------------------------------------------------ */
 
 /* `rows` rows of sums, side by side in memory, from at (which has rows' axes) on: columns [first, first + count). More than one row
    only of all columns. */
-static void epilogue(const gemm *g, tn_strip *s, int64_t *at, float *sums, int64_t first, int64_t count, int64_t rows) {
+static void epilogue(const tn_gemm *g, tn_strip *s, int64_t *at, float *sums, int64_t first, int64_t count,
+                     int64_t rows) {
     int64_t most = s->program->length;
     int tile = g->n_rows ? g->rows[g->n_rows - 1] : -1;
     for (int64_t j = 0; j < count; j += most) {
@@ -345,7 +173,7 @@ static void epilogue(const gemm *g, tn_strip *s, int64_t *at, float *sums, int64
 }
 
 /* The epilogue of rows [first, first + rows) of the block at `at`: as many together as lie side by side. */
-static void epilogues(const gemm *g, int64_t *at, float *const *out, int64_t first, int64_t rows, int64_t from,
+static void epilogues(const tn_gemm *g, int64_t *at, float *const *out, int64_t first, int64_t rows, int64_t from,
                       int64_t width) {
     const tn_resolved *r = g->r;
     tn_strip s;
@@ -363,8 +191,9 @@ static void epilogues(const gemm *g, int64_t *at, float *const *out, int64_t fir
 }
 
 typedef struct scratch {
-    row_info *info;
+    tn_gemm_row *row;
     const float **table;
+    int64_t *length;
     float *zeros, *rows, *panel, *sums;
     float **out;
     void *block;
@@ -374,20 +203,23 @@ static size_t aligned(size_t n) {
     return (n + 63) & ~(size_t)63;
 }
 
-static bool scratch_make(const gemm *g, int64_t rows, int64_t width, scratch *s) {
-    size_t info = aligned((size_t)rows * sizeof *s->info), table = aligned((size_t)(rows * g->taps) * sizeof *s->table),
-           zeros = aligned((size_t)g->run * sizeof(float)),
-           packed = g->direct ? 0 : aligned((size_t)(rows * g->k) * sizeof(float)),
+static bool scratch_make(const tn_gemm *g, int64_t rows, int64_t width, scratch *s) {
+    size_t row = aligned((size_t)rows * sizeof *s->row),
+           table = aligned((size_t)(rows * g->segments) * sizeof *s->table),
+           length = aligned((size_t)g->segments * sizeof *s->length),
+           zeros = aligned((size_t)g->segment * sizeof(float)),
+           packed = g->direct ? 0 : aligned((size_t)(rows * g->pitch) * sizeof(float)),
            panel = g->packed ? 0 : aligned((size_t)(g->k * g->level->columns) * sizeof(float)),
            sums = g->in_place ? 0 : aligned((size_t)(rows * width) * sizeof(float)),
            out = aligned((size_t)rows * sizeof *s->out);
-    char *p = tn_alloc_aligned(g->heap, info + table + zeros + packed + panel + sums + out + 64, 64);
+    char *p = tn_alloc_aligned(g->heap, row + table + length + zeros + packed + panel + sums + out + 64, 64);
     s->block = p;
     if (!p)
         return false;
-    s->info = (row_info *)(void *)p;
-    s->table = (const float **)(void *)(p += info);
-    s->zeros = (float *)(void *)(p += table);
+    s->row = (tn_gemm_row *)(void *)p;
+    s->table = (const float **)(void *)(p += row);
+    s->length = (int64_t *)(void *)(p += table);
+    s->zeros = (float *)(void *)(p += length);
     s->rows = (float *)(void *)(p += zeros);
     s->panel = (float *)(void *)(p += packed);
     s->sums = (float *)(void *)(p += panel);
@@ -396,68 +228,94 @@ static bool scratch_make(const gemm *g, int64_t rows, int64_t width, scratch *s)
     return true;
 }
 
-static void piece(void *ctx, int64_t index) {
-    gemm *g = ctx;
-    const tn_resolved *r = g->r;
+/* Adds group `group` of the sums of one panel; rows in tiles of nearly the same height. */
+static void sum_panel(const tn_gemm *g, const scratch *s, int64_t rows, int64_t panel, int64_t group,
+                      const float *columns) {
     const tn_gemm_level *level = g->level;
-    int64_t group = index % g->groups, block = index / g->groups % g->blocks, batch = index / g->groups / g->blocks;
+    int64_t segment = group * g->per_group, end = segment + g->per_group, left = g->n - panel * level->columns;
+    end = end < g->segments ? end : g->segments;
+    int64_t line = g->direct ? g->run : g->k, parts = g->segments ? g->segments / g->taps : 1;
+    columns += (segment / parts * line + segment % parts * g->segment) * level->columns;
+    int64_t tiles = (rows + level->rows - 1) / level->rows;
+    for (int64_t tile = 0, i = 0; tile < tiles; tile++) {
+        float *out[TN_GEMM_MAX_ROWS];
+        tn_gemm_tile t = {.rows = (int)((rows - i + tiles - tile - 1) / (tiles - tile)),
+                          .columns = (int)(left < level->columns ? left : level->columns),
+                          .runs = g->k ? end - segment : 0,
+                          .length = s->length + segment,
+                          .a = s->table + segment * rows + i,
+                          .stride = rows,
+                          .b = columns,
+                          .add = group > 0,
+                          .c = out};
+        for (int j = 0; j < t.rows; j++)
+            out[j] = s->out[i + j] + panel * level->columns;
+        level->tile(&t);
+        i += t.rows;
+    }
+}
+
+/* All sums of panels [panel, end). Columns of few rows are read once, in the order in which they lie. */
+static void sum_panels(const tn_gemm *g, const scratch *s, int64_t rows, int64_t panel, int64_t end,
+                       const float *packed, const char *columns) {
+    int64_t size = g->k * g->level->columns;
+    if (packed && rows > 4 * g->level->rows) {
+        for (int64_t group = 0; group < g->groups; group++)
+            for (int64_t p = panel; p < end; p++)
+                sum_panel(g, s, rows, p, group, packed + p * size);
+        return;
+    }
+    for (int64_t p = panel; p < end; p++) {
+        if (!packed)
+            tn_gemm_pack_panel(g, columns, p * g->level->columns, s->panel);
+        for (int64_t group = 0; group < g->groups; group++)
+            sum_panel(g, s, rows, p, group, packed ? packed + p * size : s->panel);
+    }
+}
+
+static void piece(void *ctx, int64_t index) {
+    tn_gemm *g = ctx;
+    const tn_resolved *r = g->r;
+    int columns = g->level->columns;
+    int64_t span = index % g->spans, block = index / g->spans % g->blocks, batch = index / g->spans / g->blocks;
     int64_t first = block * g->block, rows = g->m - first < g->block ? g->m - first : g->block;
-    int64_t panel = group * g->panels_per_group, end = panel + g->panels_per_group;
+    int64_t panel = span * g->panels_per_span, end = panel + g->panels_per_span;
     end = end < g->panels ? end : g->panels;
     if (panel >= end)
         return;
-    int64_t from = panel * level->columns, width = (end * level->columns < g->n ? end * level->columns : g->n) - from;
     scratch s;
-    if (!scratch_make(g, rows, width, &s)) {
+    if (!scratch_make(g, rows, g->step * columns, &s)) {
         g->failed = 1;
         return;
     }
     int64_t at[TN_MACHINE_AXES] = {0};
     decode(r, g->batch, g->n_batch, batch, at);
+    const float *packed = g->packed ? g->packed + batch_of_b(g, at) * g->panels * g->k * columns : NULL;
+    const char *unpacked = columns_at(g, at);
     const tn_resolved_access *c = &r->output[0];
     decode(r, g->rows, g->n_rows, first, at);
     for (int64_t i = 0; i < rows; i++, advance(r, g->rows, g->n_rows, at)) {
-        row_at(g, at, &s.info[i]);
-        s.out[i] = g->in_place ? (float *)c->base + tn_machine_offset(c, r->outer, at) : s.sums + i * width - from;
+        tn_gemm_row_at(g, at, &s.row[i]);
+        s.out[i] = (float *)c->base + tn_machine_offset(c, r->outer, at);
     }
-    if (g->direct)
-        point_rows(g, s.info, rows, s.zeros, s.table, rows);
+    int64_t line = g->direct ? g->run : g->k, parts = g->segments ? g->segments / g->taps : 1;
+    for (int64_t i = 0; i < g->segments; i++)
+        s.length[i] = i % parts == parts - 1 ? line - (parts - 1) * g->segment : g->segment;
+    if (!g->k) {
+    } else if (g->direct)
+        tn_gemm_point_rows(g, s.row, rows, s.zeros, s.table);
     else
-        pack_rows(g, s.info, rows, s.rows, s.table);
-    const float *b = g->packed ? g->packed + batch_of_b(g, at) * g->panels * g->k * level->columns : NULL;
-    int64_t length_all = g->direct ? g->run : g->k, lengths[64];
-    int64_t *length = g->taps <= 64 ? lengths : tn_alloc_array(g->heap, (size_t)g->taps, sizeof *length);
-    if (!length) {
-        g->failed = 1;
-        tn_free(g->heap, s.block);
-        return;
+        tn_gemm_pack_rows(g, s.row, rows, s.rows, s.table);
+    for (int64_t to; panel < end; panel = to) {
+        to = panel + g->step < end ? panel + g->step : end;
+        int64_t from = panel * columns, width = (to * columns < g->n ? to * columns : g->n) - from;
+        if (!g->in_place)
+            for (int64_t i = 0; i < rows; i++)
+                s.out[i] = s.sums + i * width - from;
+        sum_panels(g, &s, rows, panel, to, packed, unpacked);
+        if (!g->in_place || r->kernel->epilogue)
+            epilogues(g, at, s.out, first, rows, from, width);
     }
-    for (int64_t t = 0; t < g->taps; t++)
-        length[t] = length_all;
-    for (int64_t p = panel; p < end; p++) {
-        const float *columns = b ? b + p * g->k * level->columns : s.panel;
-        if (!b)
-            pack_panel(g, columns_at(g, at), p * level->columns, level->columns, s.panel);
-        int64_t left = g->n - p * level->columns;
-        for (int64_t i = 0; i < rows; i += level->rows) {
-            float *out[TN_GEMM_MAX_ROWS];
-            tn_gemm_tile t = {.rows = (int)(rows - i < level->rows ? rows - i : level->rows),
-                              .columns = (int)(left < level->columns ? left : level->columns),
-                              .runs = g->k ? g->taps : 0,
-                              .length = length,
-                              .a = s.table + i,
-                              .stride = rows,
-                              .b = columns,
-                              .c = out};
-            for (int j = 0; j < t.rows; j++)
-                out[j] = s.out[i + j] + p * level->columns;
-            level->tile(&t);
-        }
-    }
-    if (!g->in_place || r->kernel->epilogue)
-        epilogues(g, at, s.out, first, rows, from, width);
-    if (length != lengths)
-        tn_free(g->heap, length);
     tn_free(g->heap, s.block);
 }
 
@@ -465,27 +323,13 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
     const tn_kernel *k = args->kernel;
     tn_resolved r;
     TN_TRY(tn_resolve_plain(&r, args));
-    gemm g = {.level = level, .heap = args->heap, .packed = k->packed};
+    tn_gemm g = {.level = level, .heap = args->heap, .packed = k->packed};
     describe(&g, &r, k);
     if (r.outputs_count) {
         const tn_resolved_access *c = &r.output[0];
         g.in_place = k->outputs == 1 && c->dtype == TN_F32 && (g.column < 0 || c->stride[g.column] == 1 || g.n == 1);
-        g.panels = (g.n + level->columns - 1) / level->columns;
-        int64_t row_bytes = (g.k ? g.k : 1) * (int64_t)sizeof(float);
-        g.block = BLOCK_BYTES / row_bytes / level->rows * level->rows;
-        g.block = g.block < 4 * level->rows ? 4 * level->rows : g.block > 1200 ? 1200 : g.block;
-        int threads = tn_pool_threads(args->pool);
-        int64_t wanted = threads > 1 ? 4 * threads : 1;
-        int64_t even = (g.m * g.batches + wanted - 1) / wanted;
-        even = (even + level->rows - 1) / level->rows * level->rows;
-        if (even < g.block && even >= 4 * level->rows)
-            g.block = even;
-        g.blocks = (g.m + g.block - 1) / g.block;
-        int64_t pieces = g.blocks * g.batches;
-        g.groups = pieces >= wanted ? 1 : (wanted + pieces - 1) / pieces;
-        g.groups = g.groups > g.panels ? g.panels : g.groups;
-        g.panels_per_group = (g.panels + g.groups - 1) / g.groups;
-        tn_pool_run(args->pool, pieces * g.groups, piece, &g);
+        cut(&g, tn_pool_threads(args->pool));
+        tn_pool_run(args->pool, g.blocks * g.batches * g.spans, piece, &g);
     }
     tn_resolved_free(&r);
     return g.failed ? tn_fail(TN_ERR_MEMORY, "out of memory in a contraction") : TN_OK;
@@ -528,7 +372,7 @@ static tn_status prepare_at(tn_kernel *k, const tn_kernel_facts *f, const tn_gem
         else if (!f->constant(f->ctx, k->extent[i], &r.extent[i]))
             return TN_OK;
     }
-    gemm g = {.level = level};
+    tn_gemm g = {.level = level};
     describe(&g, &r, k);
     g.panels = (g.n + level->columns - 1) / level->columns;
     int64_t sets = batch_count_of_b(&g);
@@ -545,7 +389,7 @@ static tn_status prepare_at(tn_kernel *k, const tn_kernel_facts *f, const tn_gem
         int64_t at[TN_MACHINE_AXES] = {0};
         decode(&r, g.batch, g.n_batch, set, at);
         for (int64_t p = 0; p < g.panels; p++, to += g.k * level->columns)
-            pack_panel(&g, columns_at(&g, at), p * level->columns, level->columns, to);
+            tn_gemm_pack_panel(&g, columns_at(&g, at), p * level->columns, to);
     }
     return TN_OK;
 }

@@ -19,6 +19,7 @@ typedef struct tn_gemm_tile {
     const float *const *a; /* [runs][stride], rows used */
     int64_t stride;
     const float *b;  /* packed panel: [sum of lengths][level's columns] */
+    bool add;        /* to what c holds: the chain goes on from there */
     float *const *c; /* [rows] */
 } tn_gemm_tile;
 

@@ -240,6 +240,11 @@ static void test_fork(void **state) {
         print_message("fork under the thread sanitizer: skipped\n");
         return;
     }
+    const char *emulator = getenv("TENON_EMULATED");
+    if (emulator && *emulator) { /* qemu 7.2 asserts when a forked child of a program with threads makes a thread */
+        print_message("fork under %s: skipped\n", emulator);
+        return;
+    }
     tn_pool *pool = tn_pool_create(NULL, 3);
     assert_true(run_is_right(pool));
     for (int round = 0; round < 5; round++) { /* the later ones fork while another thread runs jobs */

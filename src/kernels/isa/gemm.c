@@ -58,6 +58,23 @@ INLINE void tile_of(const int rows, const tn_gemm_tile *t) {
 #pragma GCC unroll 4
         for (int v = 0; v < VECTORS; v++)
             sum[i][v] = (vec){0};
+    if (t->add && t->columns == COLUMNS) {
+#pragma GCC unroll 16
+        for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+            for (int v = 0; v < VECTORS; v++)
+                sum[i][v] = load(t->c[i] + v * WIDTH);
+    } else if (t->add) {
+#pragma GCC unroll 16
+        for (int i = 0; i < rows; i++) {
+            float line[COLUMNS] = {0};
+            for (int j = 0; j < t->columns; j++)
+                line[j] = t->c[i][j];
+#pragma GCC unroll 4
+            for (int v = 0; v < VECTORS; v++)
+                sum[i][v] = load(line + v * WIDTH);
+        }
+    }
     const float *b = t->b;
     for (int64_t r = 0; r < t->runs; r++) {
         const float *a[ROWS];
@@ -86,6 +103,7 @@ INLINE void tile_of(const int rows, const tn_gemm_tile *t) {
                 store(t->c[i] + v * WIDTH, sum[i][v]);
         return;
     }
+#pragma GCC unroll 16
     for (int i = 0; i < rows; i++) {
         float line[COLUMNS];
         for (int v = 0; v < VECTORS; v++)

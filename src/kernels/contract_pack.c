@@ -1,0 +1,201 @@
+/* Bringing factors to the form that register tiles read. */
+#include <string.h>
+
+#include "kernels/contract_f32.h"
+
+/* --- columns --------------------------------------------------------------------------------------------------------------------------- */
+
+/* Reads constants where a file put them, at any byte. */
+static float read_f32(const float *from) {
+    float x;
+    memcpy(&x, from, sizeof x);
+    return x;
+}
+
+/* n elements of two bytes, `stride` apart, at any byte. */
+static void read_narrow(tn_strip_load_fn *load, const uint16_t *from, int64_t n, int64_t stride, float *to) {
+    uint16_t line[64];
+    for (int64_t k = 0; k < n; k += 64) {
+        int64_t count = n - k < 64 ? n - k : 64;
+        if (stride == 1)
+            memcpy(line, (const char *)from + 2 * k, (size_t)count * 2);
+        else
+            for (int64_t i = 0; i < count; i++)
+                memcpy(line + i, (const char *)from + 2 * (k + i) * stride, 2);
+        load(count, line, 1, to + k);
+    }
+}
+
+/* The same as pack_run of f16 and bf16. */
+static void pack_narrow(tn_strip_load_fn *load, const uint16_t *from, int64_t step, int64_t have, int64_t length,
+                        int64_t stride, int width, float *to) {
+    float line[16];
+    for (int64_t k = 0; k < length; k += 16) {
+        int64_t end = k + 16 < length ? k + 16 : length;
+        if (step == 1 || stride != 1)
+            for (int64_t i = k; i < end; i++)
+                read_narrow(load, from + i * stride, have, step, to + i * width);
+        else
+            for (int64_t j = 0; j < have; j++) {
+                read_narrow(load, from + j * step + k, end - k, 1, line);
+                for (int64_t i = k; i < end; i++)
+                    to[i * width + j] = line[i - k];
+            }
+        for (int64_t i = k; i < end; i++)
+            for (int64_t j = have; j < width; j++)
+                to[i * width + j] = 0;
+    }
+}
+
+/* `have` columns, `step` apart, of `length` summed elements, `stride` apart; a block at a time, so that lines are read once. */
+static void pack_run(const float *from, int64_t step, int64_t have, int64_t length, int64_t stride, int width,
+                     float *to) {
+    for (int64_t k = 0; k < length; k += 16) {
+        int64_t end = k + 16 < length ? k + 16 : length;
+        if (step == 1)
+            for (int64_t i = k; i < end; i++)
+                memcpy(to + i * width, from + i * stride, (size_t)have * sizeof *to);
+        else
+            for (int64_t j = 0; j < have; j++)
+                for (int64_t i = k; i < end; i++)
+                    to[i * width + j] = read_f32(from + j * step + i * stride);
+        for (int64_t i = k; i < end; i++)
+            for (int64_t j = have; j < width; j++)
+                to[i * width + j] = 0;
+    }
+}
+
+void tn_gemm_pack_panel(const tn_gemm *g, const char *b, int64_t first, float *to) {
+    const tn_resolved_access *a = &g->r->operand[1];
+    int width = g->level->columns;
+    int64_t step = g->column >= 0 ? a->stride[g->column] : 0, have = g->n - first < width ? g->n - first : width;
+    int64_t at[TN_MACHINE_AXES] = {0}, length = g->r->extent[g->last_sum];
+    if (!g->k)
+        return;
+    do {
+        int64_t offset = first * step, stride = a->stride[g->last_sum];
+        for (int i = g->first_sum; i < g->last_sum; i++)
+            offset += at[i] * a->stride[i];
+        const void *from = b + offset * a->element;
+        if (g->load[1])
+            pack_narrow(g->load[1], from, step, have, length, stride, width, to);
+        else
+            pack_run(from, step, have, length, stride, width, to);
+        to += length * width;
+        at[g->last_sum] = length - 1;
+    } while (tn_machine_next(g->r, at));
+}
+
+/* --- rows -------------------------------------------------------------------------------------------------------------------------------- */
+
+void tn_gemm_row_at(const tn_gemm *g, const int64_t *at, tn_gemm_row *row) {
+    const tn_resolved_access *a = &g->r->operand[0];
+    row->a = a->base + tn_machine_offset(a, g->r->outer, at) * a->element;
+    for (int i = 0; i < a->guards; i++) {
+        row->guard[i] = a->guard[i].offset;
+        for (int j = 0; j < g->r->outer; j++)
+            row->guard[i] += a->guard[i].coef[j] * at[j];
+    }
+}
+
+static bool inside(const tn_resolved_access *a, const tn_gemm_row *row, const int64_t *guard) {
+    for (int i = 0; i < a->guards; i++) {
+        int64_t v = row->guard[i] + guard[i];
+        if (v < 0 || v >= a->guard[i].extent)
+            return false;
+    }
+    return true;
+}
+
+/* Steps through the taps: offset and guards' shares of each. */
+static void tap_at(const tn_gemm *g, const int64_t *at, int last, int64_t *offset, int64_t *guard) {
+    const tn_resolved_access *a = &g->r->operand[0];
+    *offset = 0;
+    memset(guard, 0, 4 * sizeof *guard);
+    for (int i = g->first_sum; i < last; i++) {
+        *offset += a->stride[i] * at[i];
+        for (int j = 0; j < a->guards; j++)
+            guard[j] += a->guard[j].coef[i] * at[i];
+    }
+}
+
+static bool next_tap(const tn_gemm *g, int64_t *at, int last) {
+    for (int i = last - 1; i >= g->first_sum; i--) {
+        if (++at[i] < g->r->extent[i])
+            return true;
+        at[i] = 0;
+    }
+    return false;
+}
+
+void tn_gemm_point_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, const float *zeros,
+                        const float **table) {
+    const tn_resolved_access *a = &g->r->operand[0];
+    int64_t at[TN_MACHINE_AXES] = {0}, offset, guard[4], parts = g->segments / g->taps;
+    do {
+        tap_at(g, at, g->run_axis, &offset, guard);
+        for (int64_t i = 0; i < rows; i++) {
+            bool there = inside(a, &row[i], guard);
+            const float *from = (const float *)(const void *)row[i].a + offset;
+            for (int64_t p = 0; p < parts; p++)
+                table[p * rows + i] = there ? from + p * g->segment : zeros;
+        }
+        table += parts * rows;
+    } while (next_tap(g, at, g->run_axis));
+}
+
+/* The elements [*low, *high) of a run of n, `coef` apart in each guard's value, that lie inside. */
+static void inside_run(const tn_resolved_access *a, const tn_gemm_row *row, const int64_t *guard, const int64_t *coef,
+                       int64_t n, int64_t *low, int64_t *high) {
+    int64_t lo = 0, hi = n;
+    for (int i = 0; i < a->guards; i++) {
+        int64_t v = row->guard[i] + guard[i], left = a->guard[i].extent - v, c = coef[i];
+        int64_t from = v >= 0 ? 0 : c == 1 ? -v : c ? (c - 1 - v) / c : n;
+        int64_t to = left <= 0 ? 0 : c == 1 ? left : c ? (left + c - 1) / c : n;
+        lo = from > lo ? from : lo;
+        hi = to < hi ? to : hi;
+    }
+    *low = lo < hi ? lo : 0;
+    *high = lo < hi ? hi : 0;
+}
+
+/* Runs along the last summed axis that is more than one element. */
+void tn_gemm_pack_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, float *to, const float **table) {
+    const tn_resolved_access *a = &g->r->operand[0];
+    int last = g->last_sum;
+    while (last > g->first_sum && g->r->extent[last] == 1)
+        last--;
+    int64_t length = g->r->extent[last], step = a->stride[last], coef[4] = {0};
+    if (g->run_axis <= last)
+        last = g->run_axis, length = g->run, step = 1;
+    else
+        for (int i = 0; i < a->guards; i++)
+            coef[i] = a->guard[i].coef[last];
+    int64_t at[TN_MACHINE_AXES] = {0}, offset, guard[4], k = 0, low, high;
+    for (int64_t s = 0; s < g->segments; s++)
+        for (int64_t i = 0; i < rows; i++)
+            table[s * rows + i] = to + i * g->pitch + s * g->segment;
+    do {
+        tap_at(g, at, last, &offset, guard);
+        for (int64_t i = 0; i < rows; i++) {
+            float *line = to + i * g->pitch + k;
+            const void *at_row = row[i].a + offset * a->element;
+            const float *from = at_row;
+            inside_run(a, &row[i], guard, coef, length, &low, &high);
+            for (int64_t j = 0; j < low; j++)
+                line[j] = 0;
+            if (g->load[0]) {
+                if (low < high)
+                    g->load[0](high - low, (const uint16_t *)at_row + low * step, step, line + low);
+            } else if (step == 1)
+                for (int64_t j = low; j < high; j++)
+                    line[j] = from[j];
+            else
+                for (int64_t j = low; j < high; j++)
+                    line[j] = from[j * step];
+            for (int64_t j = high; j < length; j++)
+                line[j] = 0;
+        }
+        k += length;
+    } while (next_tap(g, at, last));
+}
