@@ -85,6 +85,11 @@ tn_status tn_expand_axes_input(tn_expand *x, uint32_t input, int rank, int axes[
 tn_status tn_expand_many(tn_expand *x, const char *op, uint32_t inputs, const tn_value *in, uint32_t attr_count,
                          const tn_attr *attrs, uint32_t outputs, tn_value *out);
 
+/* expand_loop_rows.c: TN_LOOP_ROWS where the type of a stacked result of `body` is not known; result i of it is result i - `ours` of the
+   node's own body. Puts it at attr[*count], then counts. */
+tn_status tn_expand_loop_rows(tn_expand *x, tn_region body, uint32_t carried, uint32_t ours, tn_attr *attr,
+                              uint32_t *count);
+
 /* `value` as a value of `type`: through an ONNX node that is expanded when it runs, whose output is declared so
    (expand_control.c). */
 tn_value tn_expand_declared(tn_expand *x, const char *op, tn_value value, tn_type type);

@@ -312,7 +312,10 @@ static tn_status expand_loop(tn_expand *x) {
     TN_TRY(settle(x, &b));
     regions[1] = b.region;
     TN_TRY(loop_condition(x, &b, limit, &regions[0]));
-    TN_TRY(add_node(x, "while", values, in, 0, NULL, 2, regions, b.results, out));
+    tn_attr rows;
+    uint32_t attrs = 0;
+    TN_TRY(tn_expand_loop_rows(x, b.region, b.carried, 1, &rows, &attrs));
+    TN_TRY(add_node(x, "while", values, in, attrs, &rows, 2, regions, b.results, out));
     for (uint32_t i = 0; i < x->outputs && i + 2 < b.results; i++) {
         if (i + 2 < b.carried && b.wrapped[i + 2])
             out[i + 2] = tn_graph_add(g, "optional_get_element", 1, &out[i + 2], 0, NULL);
@@ -414,8 +417,10 @@ static tn_status expand_scan(tn_expand *x) {
         b.types[i] = tn_type_tensor(g, tn_value_dtype(g, in[i]), rank - 1, dims + 1);
     }
     TN_TRY(settle(x, &b));
-    tn_attr attr = TN_A_INT("carried", states);
-    TN_TRY(add_node(x, "scan", n, in, 1, &attr, 1, &b.region, results, out));
+    tn_attr attr[2] = {TN_A_INT("carried", states)};
+    uint32_t attrs = 1;
+    TN_TRY(tn_expand_loop_rows(x, b.region, b.carried, 0, attr, &attrs));
+    TN_TRY(add_node(x, "scan", n, in, attrs, attr, 1, &b.region, results, out));
     for (uint32_t i = 0; i < x->outputs && i < results; i++) {
         if (i >= states && (out_axes[i - states] || out_ways[i - states])) {
             int axis, perm[TN_MAX_RANK], rank = tn_value_rank(g, out[i]);

@@ -271,7 +271,9 @@ static tn_status call_eval(tn_eval *e) {
 
 /* --- rows ------------------------------------------------------------------------------------------------------------------------- */
 
-static const tn_attr_spec scan_attrs[] = {{.name = "carried", .kind = TN_ATTR_INT, .required = true}, {0}};
+static const tn_attr_spec scan_attrs[] = {
+    {.name = "carried", .kind = TN_ATTR_INT, .required = true}, {.name = TN_LOOP_ROWS, .kind = TN_ATTR_INTS}, {0}};
+static const tn_attr_spec while_attrs[] = {{.name = TN_LOOP_ROWS, .kind = TN_ATTR_INTS}, {0}};
 static const tn_attr_spec call_attrs[] = {{.name = "callee", .kind = TN_ATTR_FUNCTION, .required = true}, {0}};
 
 static const tn_op rows[] = {
@@ -297,6 +299,7 @@ static const tn_op rows[] = {
         .max_outputs = -1,
         .regions = 2,
         .traits = TN_CONTROL,
+        .attrs = while_attrs,
         .inputs = "init...",
         .doc = "Runs the second region on the loop values while the first holds of them; further results are stacked.",
         .infer = tn_while_infer,

@@ -19,6 +19,12 @@ bool tn_control_bool_scalar(const tn_graph *graph, tn_value value);
 /* The one element of a bool scalar. */
 bool tn_control_truth(const tn_tensor *tensor);
 
+/* An optional attribute of while and scan: what is said of a row of each stacked output, for when no trip makes one and inference does
+   not know: dtype (0: nothing is said), rank (-1: not known), sizes (0 for those not known), one output after the other. */
+#define TN_LOOP_ROWS "rows"
+/* Where in `rows` the entry of stacked output `index` begins; `count` where there is none, or after the last. */
+uint32_t tn_loop_row(const int64_t *rows, uint32_t count, uint32_t index);
+
 tn_status tn_while_infer(tn_infer *c);
 tn_status tn_while_eval(tn_eval *e);
 tn_status tn_scan_infer(tn_infer *c);

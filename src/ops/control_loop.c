@@ -87,6 +87,40 @@ static tn_status stacked_type(tn_infer *c, tn_value row, uint32_t output, tn_dim
     return tn_infer_tensor(c, output, dtype, rank + 1, dims);
 }
 
+/* Where the entry after that at `at` begins. */
+static uint32_t row_end(const int64_t *rows, uint32_t count, uint32_t at) {
+    int64_t rank = count - at < 2 || rows[at + 1] < 0 ? 0 : rows[at + 1];
+    return rank > count - at - 2 || count - at < 2 ? count : at + 2 + (uint32_t)rank;
+}
+
+uint32_t tn_loop_row(const int64_t *rows, uint32_t count, uint32_t index) {
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < index && at < count; i++)
+        at = row_end(rows, count, at);
+    return at;
+}
+
+/* Whether TN_LOOP_ROWS, where it is, says something of every stacked output. */
+static tn_status check_rows(tn_infer *c, uint32_t stacked) {
+    const int64_t *rows;
+    uint32_t count = tn_attr_ints(c->graph, c->node, TN_LOOP_ROWS, &rows), at = 0;
+    if (!tn_node_attr(c->graph, c->node, TN_LOOP_ROWS))
+        return TN_OK;
+    for (uint32_t i = 0; i < stacked; i++) {
+        bool good = count - at >= 2 && rows[at] >= 0 && rows[at] < TN_DTYPE_COUNT && rows[at + 1] >= -1 &&
+                    rows[at + 1] < TN_MAX_RANK && (rows[at + 1] < 0 || rows[at + 1] <= count - at - 2);
+        for (int64_t k = 0; good && k < rows[at + 1]; k++)
+            good = rows[at + 2 + k] >= 0;
+        if (!good)
+            return tn_infer_fail(c, "attribute '%s' has no dtype, rank and sizes for stacked output %" PRIu32,
+                                 TN_LOOP_ROWS, i);
+        at = row_end(rows, count, at);
+    }
+    return at == count
+               ? TN_OK
+               : tn_infer_fail(c, "attribute '%s' goes on after %" PRIu32 " stacked outputs", TN_LOOP_ROWS, stacked);
+}
+
 tn_status tn_while_infer(tn_infer *c) {
     tn_graph *g = c->graph;
     tn_region cond = tn_control_region(c, 0), body = tn_control_region(c, 1);
@@ -103,6 +137,7 @@ tn_status tn_while_infer(tn_infer *c) {
         return tn_infer_fail(c,
                              "the body gives %" PRIu32 " results for %" PRIu32 " loop values and %" PRIu32 " outputs",
                              tn_region_result_count(g, body), n, c->outputs);
+    TN_TRY(check_rows(c, c->outputs - n));
     for (uint32_t i = 0; i < n; i++) {
         tn_type type, a = tn_value_type(g, tn_region_arg(g, cond, i)), b = tn_value_type(g, tn_region_arg(g, body, i));
         if (!tn_type_compatible(g, a, b))
@@ -135,6 +170,7 @@ tn_status tn_scan_infer(tn_infer *c) {
         return tn_infer_fail(
             c, "the body gives %" PRIu32 " results for %" PRIu32 " carried values and %" PRIu32 " outputs",
             tn_region_result_count(g, body), k, c->outputs);
+    TN_TRY(check_rows(c, c->outputs - k));
     tn_dim length = {0};
     for (uint32_t i = k; i < n; i++) {
         tn_operand_type x;
@@ -225,9 +261,37 @@ static tn_status size_of_no_row(const tn_eval *e, uint32_t output, int axis, tn_
     return TN_ERR_INPUT;
 }
 
-/* Stacks column `j` of the rows and sets it as output `output`; `type`: of a row, for when there is none. */
+/* The dtype, rank and sizes of a row where no trip made one: as inference knows them, else as the node says; a row of unknown rank is
+   a scalar. */
+static tn_status no_row(const tn_eval *e, tn_value row, uint32_t j, uint32_t output, tn_dtype *dtype, int *rank,
+                        int64_t *sizes) {
+    const int64_t *rows;
+    uint32_t count = tn_attr_ints(e->graph, e->node, TN_LOOP_ROWS, &rows), at = tn_loop_row(rows, count, j);
+    tn_type type = tn_value_type(e->graph, row);
+    *dtype = tn_type_dtype(e->graph, type);
+    *rank = tn_type_rank(e->graph, type);
+    bool said = count - at >= 2 && rows[at] != TN_DTYPE_NONE && (!*dtype || *dtype == rows[at]);
+    if (!*dtype && !said) {
+        tn_eval_fail(e, TN_ERR_MODEL, "output %" PRIu32 " stacks the rows of no trip, and nothing says what they are",
+                     output);
+        tn_fail_hint("declare element type and shape of the body's output '%s'", tn_value_name(e->graph, row));
+        return TN_ERR_MODEL;
+    }
+    if (*rank >= 0) {
+        for (int i = 0; i < *rank; i++)
+            TN_TRY(size_of_no_row(e, output, i, tn_type_dims(e->graph, type)[i], &sizes[i]));
+        return TN_OK;
+    }
+    *dtype = said ? (tn_dtype)rows[at] : *dtype;
+    *rank = said && rows[at + 1] > 0 ? (int)rows[at + 1] : 0;
+    if (*rank)
+        memcpy(sizes, rows + at + 2, (size_t)*rank * sizeof *sizes);
+    return TN_OK;
+}
+
+/* Stacks column `j` of the rows and sets it as output `output`; `value`: a row in the body. */
 static tn_status set_stacked(tn_eval *e, const row_vec *rows, uint32_t stacked, uint32_t j, uint32_t output,
-                             tn_type type) {
+                             tn_value value) {
     int64_t dims[TN_MAX_RANK] = {stacked ? rows->len / stacked : 0};
     int rank;
     tn_dtype dtype;
@@ -239,16 +303,7 @@ static tn_status set_stacked(tn_eval *e, const row_vec *rows, uint32_t stacked, 
         rank = first->rank;
         memcpy(dims + 1, first->dims, (size_t)rank * sizeof *dims);
     } else {
-        dtype = tn_type_dtype(e->graph, type);
-        rank = tn_type_rank(e->graph, type);
-        if (dtype == TN_DTYPE_NONE)
-            return tn_eval_fail(
-                e, TN_ERR_UNSUPPORTED,
-                "not supported: output %" PRIu32 " stacks the rows of no trip, and their type is not known", output);
-        if (rank < 0)
-            rank = 0;
-        for (int i = 0; i < rank; i++)
-            TN_TRY(size_of_no_row(e, output, i, tn_type_dims(e->graph, type)[i], &dims[i + 1]));
+        TN_TRY(no_row(e, value, j, output, &dtype, &rank, dims + 1));
     }
     tn_tensor *all = tn_tensor_create_in(e->heap, dtype, rank + 1, dims);
     if (!all)
@@ -332,7 +387,7 @@ static tn_status loop_finish(tn_eval *e, loop *l, tn_region body) {
     }
     for (uint32_t j = 0; j < stacked; j++) {
         tn_value row = tn_region_result(e->graph, body, l->carried + j);
-        TN_TRY(set_stacked(e, &l->rows, stacked, j, l->carried + j, tn_value_type(e->graph, row)));
+        TN_TRY(set_stacked(e, &l->rows, stacked, j, l->carried + j, row));
     }
     return TN_OK;
 }

@@ -2,6 +2,7 @@
 
    Needed are the results of the main region and of functions, nodes with effects, and what they are made from; also what gives a
    symbol its value that a needed shape mentions. */
+#include "ops/control.h"
 #include "passes/pass.h"
 
 #define IS_NODE ((uint32_t)1 << 31) /* in the list of what is to be visited; values without it */
@@ -239,9 +240,21 @@ static tn_status shrink_return(tn_graph *g, tn_region r, const uint8_t *keep, tn
     return count == tn_region_result_count(g, r) ? TN_OK : tn_region_return(g, r, count, scratch);
 }
 
-/* The node anew with fewer inputs and outputs; its regions, already shrunk, are handed over. */
+/* What a loop says of its stacked outputs, for those that stay; in place of `list`. */
+static uint32_t kept_rows(const int64_t *rows, uint32_t count, uint32_t stacked, const uint8_t *keep, int64_t *list) {
+    uint32_t n = 0;
+    for (uint32_t j = 0; j < stacked; j++) {
+        uint32_t at = tn_loop_row(rows, count, j), end = tn_loop_row(rows, count, j + 1);
+        if (keep[j])
+            memcpy(list + n, rows + at, (end - at) * sizeof *list);
+        n += keep[j] ? end - at : 0;
+    }
+    return n;
+}
+
+/* The node anew with fewer inputs and outputs; its regions, already shrunk, are handed over. `was_carried`: of its outputs. */
 static tn_status rebuild(marker *m, tn_node n, const uint8_t *keep, uint32_t n_inputs, const tn_value *inputs,
-                         int64_t carried) {
+                         uint32_t was_carried, int64_t carried) {
     tn_graph *g = m->g;
     uint32_t outputs = tn_node_output_count(g, n), regions = tn_node_region_count(g, n), kept = 0;
     tn_type *types = tn_alloc_array(g->heap, outputs, sizeof *types);
@@ -251,7 +264,19 @@ static tn_status rebuild(marker *m, tn_node n, const uint8_t *keep, uint32_t n_i
         if (keep[i])
             types[kept++] = tn_value_type(g, tn_node_output(g, n, i));
     tn_region region[2] = {tn_node_region(g, n, 0), tn_node_region(g, n, 1)};
-    tn_attr attr = TN_A_INT("carried", carried);
+    const int64_t *rows;
+    uint32_t row_count = tn_attr_ints(g, n, TN_LOOP_ROWS, &rows), attrs = 0;
+    int64_t *row_list = tn_alloc_array(g->heap, row_count, sizeof *row_list);
+    if (!row_list) {
+        tn_free(g->heap, types);
+        return tn_error_status();
+    }
+    tn_attr attr[2];
+    if (carried >= 0)
+        attr[attrs++] = TN_A_INT("carried", carried);
+    uint32_t row_kept = row_count ? kept_rows(rows, row_count, outputs - was_carried, keep + was_carried, row_list) : 0;
+    if (row_kept)
+        attr[attrs++] = TN_A_INTS(TN_LOOP_ROWS, row_kept, row_list);
     tn_status status = tn_node_release_regions(g, n);
     tn_place place = tn_place_enter(g, n);
     tn_node made = {0};
@@ -262,8 +287,8 @@ static tn_status rebuild(marker *m, tn_node n, const uint8_t *keep, uint32_t n_i
                                                        .input_count = n_inputs,
                                                        .inputs = inputs,
                                                        .output_count = kept,
-                                                       .attr_count = carried >= 0,
-                                                       .attrs = &attr,
+                                                       .attr_count = attrs,
+                                                       .attrs = attr,
                                                        .region_count = regions,
                                                        .regions = region},
                                        types);
@@ -271,6 +296,7 @@ static tn_status rebuild(marker *m, tn_node n, const uint8_t *keep, uint32_t n_i
     }
     tn_place_leave(g, place);
     tn_free(g->heap, types);
+    tn_free(g->heap, row_list);
     TN_TRY(status);
     g->node.data[made.id].placement = g->node.data[n.id].placement;
     for (uint32_t i = 0, k = 0; i < outputs; i++) {
@@ -315,7 +341,7 @@ static tn_status shrink(marker *m, tn_node n, tn_control_kind kind, uint8_t *kee
             if (!keep[outputs + i])
                 TN_TRY(tn_region_remove_arg(g, tn_node_region(g, n, r), i));
     m->sites++;
-    return rebuild(m, n, keep, kept_inputs, scratch, kind == TN_CONTROL_SCAN ? (int64_t)kept_carried : -1);
+    return rebuild(m, n, keep, kept_inputs, scratch, carried, kind == TN_CONTROL_SCAN ? (int64_t)kept_carried : -1);
 }
 
 static tn_status sweep_control(marker *m, tn_node n, tn_control_kind kind) {

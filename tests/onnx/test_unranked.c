@@ -8,9 +8,8 @@
 
 #include <cmocka.h>
 #include <tenon/model.h>
-#include <tenon/session.h>
 
-#include "support/onnx_bytes.h"
+#include "support/paths.h"
 
 #define D(...) ((const int64_t[]){__VA_ARGS__})
 #define F(...) ((const float[]){__VA_ARGS__})
@@ -154,9 +153,83 @@ static void test_limit(void **state) {
     tn_tensor_destroy(b);
 }
 
+/* A loop that stacks what inference does not know, after no trip: as the body declares it, whether that is all stacked outputs or one
+   of them; where nothing is declared the message says so. Scan in the same way. */
+static void stacked(bool scan, bool all, int dtype, const char *shape, int64_t trips, int rank, const int64_t *dims) {
+    tn_text g = message(), body = message(), attrs = message();
+    put_node(&body, "Squeeze", "q", "a", "second");
+    put_node(&body, "Neg", "m", "second", "first");
+    put_node(&body, "Identity", "i", scan ? "row" : "go", "on");
+    put_text(&body, 2, "body");
+    if (!scan)
+        put_value(&body, 11, "trip", TN_I64, "");
+    put_value(&body, 11, scan ? "row" : "go", scan ? TN_I64 : TN_BOOL, "");
+    if (!scan)
+        put_value(&body, 12, "on", TN_BOOL, "");
+    put_value(&body, 12, "first", TN_F32, "7");
+    put_value(&body, 12, "second", dtype, shape);
+    if (scan)
+        attr_int(&attrs, "num_scan_inputs", 1);
+    attr_graph(&attrs, "body", body);
+    put_message(&g, 1, node_bytes(scan ? "Scan" : "Loop", "n", scan ? "t" : "t,", "x,y", attrs));
+    put_value(&g, 11, "a", TN_F32, NULL);
+    put_value(&g, 11, "t", TN_I64, scan ? "T" : "");
+    put_value(&g, 12, "y", 0, NULL);
+    if (all)
+        put_value(&g, 12, "x", 0, NULL);
+    tn_text bytes;
+    tn_model *model = path_model(17, g, NULL, &bytes);
+    tn_tensor *a = floats(3, D(1, 2, 3), F(1, 2, 3, 4, 5, 6)),
+              *t = scan ? tn_tensor_create(TN_I64, 1, &trips) : number(trips);
+    tn_binding feed[] = {{.name = "a", .tensor = a}, {.name = "t", .tensor = t}};
+    for (int p = 0; p < RUN_PATHS; p++) {
+        tn_session *session = tn_session_create(model, &run_paths[p].options);
+        if (!session)
+            fail_msg("%s", tn_error_message());
+        tn_object *x = NULL, *y = NULL;
+        tn_output out[] = {{.name = "y", .object = &y}, {.name = "x", .object = &x}};
+        tn_status status = tn_session_run(session, 2, feed, all ? 2 : 1, out);
+        if (rank < 0) {
+            assert_int_equal(status, TN_ERR_MODEL);
+            assert_non_null(strstr(tn_error_message(), "declare element type and shape of the body's output 'second'"));
+        } else if (status != TN_OK)
+            fail_msg("%s: %s", run_paths[p].name, tn_error_message());
+        tn_tensor *made = rank < 0 ? NULL : tn_object_tensor(y);
+        if (made) {
+            assert_int_equal(tn_tensor_dtype(made), TN_F32);
+            assert_int_equal(tn_tensor_rank(made), rank);
+            for (int i = 0; i < rank; i++)
+                assert_int_equal(tn_tensor_dims(made)[i], dims[i]);
+        }
+        if (x && trips == 0)
+            assert_int_equal(tn_tensor_dims(tn_object_tensor(x))[1], 7);
+        tn_object_destroy(x);
+        tn_object_destroy(y);
+        tn_session_destroy(session);
+    }
+    tn_tensor_destroy(a);
+    tn_tensor_destroy(t);
+    tn_model_destroy(model);
+    tn_text_free(&bytes);
+}
+
+static void test_no_trip(void **state) {
+    (void)state;
+    for (int scan = 0; scan < 2; scan++)
+        for (int all = 0; all < 2; all++) {
+            stacked(scan, all, TN_F32, "2,N", 0, 3, D(0, 2, 0));
+            stacked(scan, all, TN_F32, "", 0, 1, D(0));
+            stacked(scan, all, TN_F32, NULL, 0, 1, D(0));
+            stacked(scan, all, 0, NULL, 0, -1, NULL);
+            stacked(scan, all, TN_F32, "2,N", 2, 3, D(2, 2, 3));
+            stacked(scan, all, TN_I64, "5", 2, 3, D(2, 2, 3)); /* a false declaration is a hint at most */
+            stacked(scan, all, 0, NULL, 2, 3, D(2, 2, 3));
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_unwanted), cmocka_unit_test(test_positions),
-                                       cmocka_unit_test(test_map), cmocka_unit_test(test_empty_contents),
-                                       cmocka_unit_test(test_limit)};
+                                       cmocka_unit_test(test_map),      cmocka_unit_test(test_empty_contents),
+                                       cmocka_unit_test(test_limit),    cmocka_unit_test(test_no_trip)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
