@@ -166,11 +166,10 @@ tn_status tn_cli_plugins_load(tn_cli_options *options) {
     return TN_OK;
 }
 
-/* After a failure: which option moves the limit that was met. */
-static void say_limit(const tn_cli_options *options) {
+void tn_cli_say_limit(const tn_cli_options *options) {
     tn_error_record error;
     tn_error_save(&error);
-    if (error.status != TN_ERR_LIMIT)
+    if (error.status != TN_ERR_LIMIT || strstr(error.hint, "--max-"))
         return;
     const char *option = strstr(error.what, "nodes")                         ? "max-ops"
                          : options->max_bytes && strstr(error.what, "bytes") ? "max-bytes"
@@ -187,7 +186,7 @@ tn_model *tn_cli_load(const tn_cli_options *options, const char *path) {
         tn_model_load(path, TN_OPTIONS(tn_model_options, .max_bytes = options->max_bytes, .max_ops = options->max_ops,
                                        .ops = options->op_set, .log = on_log, .log_user = (void *)(uintptr_t)options));
     if (!model)
-        say_limit(options);
+        tn_cli_say_limit(options);
     return model;
 }
 
@@ -200,8 +199,8 @@ tn_session *tn_cli_session(const tn_cli_options *options, tn_model *model, int t
         model, TN_OPTIONS(tn_session_options, .backend = backend, .level = level,
                           .threads = options->threads ? (int)options->threads : threads, .isa = options->isa,
                           .disable = options->disable, .passes = options->passes, .dump = options->dump,
-                          .dims = options->dims.data, .describe_only = describe_only));
+                          .dims = options->dims.data, .describe_only = describe_only, .max_bytes = options->max_bytes));
     if (!session)
-        say_limit(options);
+        tn_cli_say_limit(options);
     return session;
 }

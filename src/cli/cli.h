@@ -32,6 +32,8 @@ void tn_cli_signals_init(void);
 
 /* Loads what --plugin names; before the subcommand runs. */
 tn_status tn_cli_plugins_load(tn_cli_options *options);
+/* After a failure: the hint says which option moves the limit that was met. */
+void tn_cli_say_limit(const tn_cli_options *options);
 tn_model *tn_cli_load(const tn_cli_options *options, const char *path);
 /* `threads`: when the options say nothing; 0: the library's choice. `describe_only`: to look at, not to run. */
 tn_session *tn_cli_session(const tn_cli_options *options, tn_model *model, int threads, bool describe_only);

@@ -133,8 +133,14 @@ int main(int argc, char **argv) {
         version(&out);
     else if (status == TN_OK && options.help)
         tn_cli_help(options.command, &out);
-    else if (status == TN_OK && (status = tn_cli_plugins_load(&options)) == TN_OK)
-        status = options.command->run(&options);
+    else if (status == TN_OK) {
+        tn_heap_set_limit(tn_heap_default(), options.max_bytes < SIZE_MAX ? (size_t)options.max_bytes : SIZE_MAX);
+        status = tn_cli_plugins_load(&options);
+        if (status == TN_OK)
+            status = options.command->run(&options);
+        if (status != TN_OK)
+            tn_cli_say_limit(&options);
+    }
     if (status == TN_OK && (out.len || out.failed))
         status = tn_cli_put(&out);
     tn_text_free(&out);

@@ -72,7 +72,7 @@ static const option_row option_table[] = {
      "instruction-set level not above the CPU's: generic, avx2, avx512, ..."},
     {"dim", "NAME=N", KIND_DIM, (uint32_t)TN_CLI_ALL, AT(dims), NULL, "bind a symbolic dimension"},
     {"max-bytes", "SIZE", KIND_SIZE, (uint32_t)TN_CLI_ALL, AT(max_bytes), NULL,
-     "refuse models, and inputs made by --fill, of more bytes (64MiB, 1.5G)"},
+     "take no more memory than this, mapped files aside; refuse larger models (64MiB, 1.5G)"},
     {"max-ops", "N", KIND_COUNT, (uint32_t)TN_CLI_ALL, AT(max_ops), NULL, "refuse models of more nodes"},
     {"disable", "PASS", KIND_TEXT, (uint32_t)TN_CLI_ALL, AT(disable), NULL, "leave out passes: names with commas"},
     {"passes", "LIST", KIND_TEXT, (uint32_t)TN_CLI_ALL, AT(passes), NULL, "run these passes instead of the level's"},

@@ -119,8 +119,31 @@ for fill in zeros random; do
     expect 5 run "$pair" --fill $fill --dim N=1099511627776 --max-bytes 1GiB
     expect 5 run "$pair" --fill $fill --dim N=4611686018427387904
 done
-expect 5 run "$pair" --fill ones --dim N=100 --max-bytes 1500 # either alone would fit
-expect 0 run "$pair" --fill ones --dim N=100 --max-bytes 1600
+expect 5 run "$pair" --fill ones --dim N=1000000 --max-bytes 15000000 # either alone would fit
+says "$err" "inputs of 16000000 bytes"
+expect 0 run "$pair" --fill ones --dim N=1000000 --max-bytes 40000000 --quiet
+
+# what a command takes from beginning to end, not only to load
+cat >"$work/outer.txt" <<'END'
+tenon 1
+symbol N [1, 65536]
+graph (%1 "x": f32[N]) -> ("y") {
+  %2 = reshape(%1) {shape = dims [N, 1]} : f32[N, 1]
+  %3 = broadcast(%2) {shape = dims [N, N]} : f32[N, N]
+  %4 "y" = cumsum(%3) {axis = 0} : f32[N, N]
+  return(%4)
+}
+END
+for backend in ref cpu; do
+    expect 5 run "$work/outer.txt" --fill ones --dim N=2048 --backend $backend --max-bytes 16000000
+    says "$err" "16000000" "raise --max-bytes"
+    expect 0 run "$work/outer.txt" --fill ones --dim N=2048 --backend $backend --max-bytes 80000000 --json
+    peak=$(sed -n 's/.*"heap_peak_bytes": \([0-9]*\).*/\1/p' "$out")
+    [ "$peak" -gt 16000000 ] && [ "$peak" -le 80000000 ] || fail "$backend: the peak is $peak bytes"
+done
+head -c 3000000 /dev/zero | tr '\0' 7 | sed 's/./&,/g; s/^/[/; s/,$/]/' >"$work/long.json"
+expect 5 run "$work/outer.txt" --input x="$work/long.json" --max-bytes 4MiB
+says "$err" "raise --max-bytes"
 [ $(($(date +%s) - start)) -lt 60 ] || fail "limits are met late"
 
 # 6: files
