@@ -92,9 +92,9 @@ tn_value tn_expand_full(tn_expand *x, tn_dtype dtype, double number, int rank, c
 }
 
 tn_value tn_expand_zero(tn_expand *x, tn_dtype dtype) {
-    if (dtype != TN_STRING)
+    if (dtype != TN_STRING && !tn_dtype_is_complex(dtype))
         return tn_cast(x->graph, tn_scalar(x->graph, TN_BOOL, 0), dtype);
-    tn_tensor *t = tn_tensor_create_in(x->graph->heap, TN_STRING, 0, NULL);
+    tn_tensor *t = tn_tensor_create_in(x->graph->heap, dtype, 0, NULL);
     if (!t) {
         tn_graph_stick(x->graph);
         return (tn_value){0};

@@ -503,6 +503,9 @@ static void build_entry(void *ctx, tn_graph *g, const tn_value *args, tn_value *
     s->xs = args + s->lengths + s->states;
     if (s->status == TN_OK)
         s->status = scan_entry(s, args + s->lengths, results);
+    for (uint32_t i = 0; s->status != TN_OK && i < s->results;
+         i++) /* the status says why, not that there are no results */
+        results[i] = args[i < s->states ? s->lengths + i : 0];
 }
 
 static tn_status expand_scan_batched(tn_expand *x) {

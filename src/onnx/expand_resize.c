@@ -324,6 +324,8 @@ static tn_status run(tn_expand *x, const resize *r, int n, axis_plan *plans) {
     TN_RULE(x, scales || sizes, "neither 'scales' nor 'sizes' is given");
     TN_TRY(scales ? plan_scales(x, r->scales, n, plans) : plan_sizes(x, n, plans));
     if (!r->nearest) {
+        if (tn_dtype_is_complex(dtype))
+            return tn_expand_unsupported(x, "interpolation of %s", tn_dtype_name(dtype));
         TN_RULE(x, tn_is_float(dtype) || tn_is_int(dtype), "interpolation of %s", tn_dtype_name(dtype));
         in = dtype == TN_F64 ? TN_F64 : TN_F32;
         if (tn_is_int(dtype) && tn_dtype_bits(dtype) > 16)

@@ -156,6 +156,8 @@ static tn_status expand_grid_sample(tn_expand *x) {
     TN_RULE(x, tn_expand_rank(x, 1) == rank, "the grid has rank %d, but the input %d", tn_expand_rank(x, 1), rank);
     TN_RULE(x, tn_is_float(grid_dtype), "the grid is %s: it must be of a floating point type",
             tn_dtype_name(grid_dtype));
+    if (n != 1 && tn_dtype_is_complex(dtype))
+        return tn_expand_unsupported(x, "interpolation of %s", tn_dtype_name(dtype));
     TN_RULE(x, n == 1 || tn_is_float(dtype) || tn_is_int(dtype), "interpolation of %s", tn_dtype_name(dtype));
     TN_RULE(x, n < 4 || spatial <= 8, "cubic interpolation over %d axes", spatial);
     const tn_dim *dims = tn_expand_dims_copy(x, 0), *grid = tn_expand_dims_copy(x, 1);

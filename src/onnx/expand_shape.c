@@ -63,7 +63,8 @@ static tn_status expand_reshape(tn_expand *x) {
 static tn_status expand_flatten(tn_expand *x) {
     int rank = tn_expand_rank(x, 0);
     int64_t axis = tn_expand_int(x, "axis");
-    TN_RULE(x, axis >= -rank && axis <= rank, "attribute 'axis' is %" PRId64 " for a tensor of rank %d", axis, rank);
+    TN_RULE(x, axis >= (x->version < 11 ? 0 : -rank) && axis <= rank,
+            "attribute 'axis' is %" PRId64 " for a tensor of rank %d", axis, rank);
     return tn_expand_set(x, 0, tn_flatten(x->graph, tn_expand_input(x, 0), (int)axis));
 }
 

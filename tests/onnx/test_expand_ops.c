@@ -338,6 +338,22 @@ static void test_nms(void **state) {
     }
 }
 
+/* Complex elements that are filled in are zero. */
+static void test_trilu_complex(void **state) {
+    (void)state;
+    one_op o = {.op = "Trilu", .opset = 14, .inputs = "a", .outputs = "y", .attrs = message(), .in = {{"N,2", TN_C64}}};
+    tn_graph *g = expanded(&o);
+    static const float values[] = {1, 2, 3, 4, 5, 6, 7, 8}, upper[] = {1, 2, 3, 4, 0, 0, 7, 8};
+    tn_tensor *in = tn_tensor_create(TN_C64, 2, D(2, 2)), *out;
+    assert_non_null(in);
+    memcpy(tn_tensor_data(in), values, sizeof values);
+    run(g, 1, &in, 1, &out);
+    assert_int_equal(out->dtype, TN_C64);
+    assert_memory_equal(tn_tensor_data(out), upper, sizeof upper);
+    tn_tensor_destroy(out);
+    tn_graph_destroy(g);
+}
+
 /* --- what is refused ---------------------------------------------------------------------------------------------------------------------------------- */
 
 static void test_refused(void **state) {
@@ -413,10 +429,15 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lstm_lengths),     cmocka_unit_test(test_max_roi_pool),
-        cmocka_unit_test(test_attention_masked), cmocka_unit_test(test_dft),
-        cmocka_unit_test(test_multinomial),      cmocka_unit_test(test_normal),
-        cmocka_unit_test(test_top_k_later),      cmocka_unit_test(test_nms),
+        cmocka_unit_test(test_lstm_lengths),
+        cmocka_unit_test(test_max_roi_pool),
+        cmocka_unit_test(test_attention_masked),
+        cmocka_unit_test(test_dft),
+        cmocka_unit_test(test_multinomial),
+        cmocka_unit_test(test_normal),
+        cmocka_unit_test(test_top_k_later),
+        cmocka_unit_test(test_trilu_complex),
+        cmocka_unit_test(test_nms),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -379,10 +379,10 @@ static void test_refused(void **unused) {
     refused("DequantizeLinear", 13, message(), 3,
             (tn_tensor *[]){whole_numbers(TN_I8, 1, DIMS(2), 0, 9), scales(TN_F32, 0, NULL),
                             whole_numbers(TN_U8, 0, NULL, 0, 9)},
-            "zero point");
+            "must be of the same");
     refused("QuantizeLinear", 10, message(), 3,
             (tn_tensor *[]){scales(TN_F32, 1, DIMS(2)), scales(TN_F32, 0, NULL), whole_numbers(TN_I32, 0, NULL, 0, 0)},
-            "no quantised type");
+            "does not take");
     attrs = message();
     attr_int(&attrs, "output_dtype", TN_I8);
     refused("QuantizeLinear", 21, attrs, 3,

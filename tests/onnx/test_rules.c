@@ -88,12 +88,19 @@ static const rule rules[] = {
     /* attributes that say yes or no */
     {"CumSum", "a,b", 14, {{TN_F32, "3"}, {TN_I64, ""}}, "exclusive", -1, "'exclusive' is -1"},
     {"ReduceSum", "a", 13, {{TN_F32, "3"}}, "keepdims", 2, "from 0 to 1"},
+    {"Flatten", "a", 10, {{TN_F32, "2,3"}}, "axis", -1, "attribute 'axis' is -1"},
+    {"Flatten", "a", 28, {{TN_F32, "2,3"}}, "axis", -3, "attribute 'axis' is -3"},
     /* what came with later versions */
     {"Shape", "a", 13, {{TN_F32, "3"}}, "start", 0, "before version 15"},
     {"Unsqueeze", "a,b", 11, {{TN_F32, "3"}, {TN_I64, "1"}}, NULL, 0, "version 11 has no input 1"},
     {"Dropout", "a,b", 11, {{TN_F32, "3"}, {TN_F32, ""}}, NULL, 0, "version 11 has no input 1"},
     /* element types */
     {"Softsign", "a", 22, {{TN_I32, "3"}}, NULL, 0, "type i32, which Softsign does not take"},
+    {"ReduceLogSumExp", "a", 28, {{TN_I32, "3"}}, NULL, 0, "does not take in operator set 28"}, /* taken up to 27 */
+    {"Erf", "a", 13, {{TN_I32, "3"}}, NULL, 0, "does not take in operator set 13"},             /* taken up to 12 */
+    {"Abs", "a", 12, {{TN_BF16, "3"}}, NULL, 0, "does not take in operator set 12"},
+    {"Equal", "a,a", 10, {{TN_F32, "3"}}, NULL, 0, "does not take in operator set 10"},
+    {"DequantizeLinear", "a,b", 20, {{TN_I16, "3"}, {TN_F32, ""}}, NULL, 0, "does not take in operator set 20"},
     {"Sum", "a,a", 13, {{TN_STRING, "2"}}, NULL, 0, "which Sum does not take"},
     {"Add", "a,b", 14, {{TN_F32, "2"}, {TN_F64, "2"}}, NULL, 0, "must be of the same"},
     {"Max", "a,a,b", 13, {{TN_F32, "2"}, {TN_I32, "2"}}, NULL, 0, "must be of the same"},
@@ -218,6 +225,27 @@ static void test_output_padding(void **state) {
     is_refused(g, 11, in, FIXED, "less than the stride");
 }
 
+/* What a body does is refused as such. */
+static void test_body(void **state) {
+    (void)state;
+    static const input in[] = {{TN_U8, "2,3"}, {TN_U8, "2,4,3"}, {0, NULL}},
+                       lengths[] = {{TN_F32, "2"}, {TN_F32, "2,3"}, {TN_F32, "2,4,3"}, {0, NULL}};
+    for (form how = FIXED; how <= UNKNOWN; how++) {
+        for (int k = 0; k < 2; k++) {
+            tn_text g = message(), attrs = message(), body = message();
+            put_text(&body, 2, "body");
+            put_value(&body, 11, "s", k ? TN_F32 : TN_U8, "3");
+            put_value(&body, 11, "x", k ? TN_F32 : TN_U8, "3");
+            put_message(&body, 1, node_bytes("Tanh", "n", "s", "t", message()));
+            put_value(&body, 12, "t", k ? TN_F32 : TN_U8, "3");
+            attr_int(&attrs, "num_scan_inputs", 1);
+            attr_graph(&attrs, "body", body);
+            put_message(&g, 1, node_bytes("Scan", "n", k ? "a,b,c" : ",a,b", "y", attrs));
+            is_refused(g, 8, k ? lengths : in, how, k ? "which Scan does not take" : "which Tanh does not take");
+        }
+    }
+}
+
 /* 'kernel_shape' is that of the weights, also when only the run says what theirs is. */
 static void test_kernel_shape(void **state) {
     (void)state;
@@ -240,8 +268,10 @@ static void test_kernel_shape(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules), cmocka_unit_test(test_condition),      cmocka_unit_test(test_dropped_operand),
-        cmocka_unit_test(test_sizes), cmocka_unit_test(test_output_padding), cmocka_unit_test(test_kernel_shape),
+        cmocka_unit_test(test_rules),           cmocka_unit_test(test_condition),
+        cmocka_unit_test(test_dropped_operand), cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_output_padding),  cmocka_unit_test(test_body),
+        cmocka_unit_test(test_kernel_shape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

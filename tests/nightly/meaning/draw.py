@@ -1,4 +1,5 @@
 """One random case of an operator: what specs draw with, and the case they make."""
+import functools
 import zlib
 
 import numpy as np
@@ -122,19 +123,27 @@ def versions_of(domain):
     return sorted({v.since_version for v in defs.get_all_schemas_with_history() if v.domain == domain})
 
 
+@functools.cache
+def operator_versions(op, domain):
+    return sorted(v.since_version for v in defs.get_all_schemas_with_history() if v.name == op and v.domain == domain and not v.deprecated)
+
+
+def usable_of(versions, domain):
+    """The versions of an operator that are in operator set 7 or a later one."""
+    return [v for i, v in enumerate(versions) if domain or i + 1 == len(versions) or versions[i + 1] > 7]
+
+
 class Draw:
     """Random choices for one case of `op`."""
 
-    def __init__(self, op, seed, number, domain=""):
+    def __init__(self, op, seed, number, domain="", version=None):
         self.rng = np.random.default_rng([seed, zlib.crc32(op.encode()), number])
         self.op, self.domain = op, domain
         self.number = number
-        versions = sorted(v.since_version for v in defs.get_all_schemas_with_history()
-                          if v.name == op and v.domain == domain and not v.deprecated) if not op in _VERSIONS else _VERSIONS[op]
-        _VERSIONS[op] = versions
+        versions = operator_versions(op, domain)
         newest = NEWEST if not domain else versions_of(domain)[-1]
-        usable = [v for i, v in enumerate(versions) if domain or i + 1 == len(versions) or versions[i + 1] > 7]
-        self.v = usable[self.int(0, len(usable) - 1)]
+        usable = usable_of(versions, domain)
+        self.v = usable[self.int(0, len(usable) - 1)] if version is None else version
         after = [v for v in versions if v > self.v]
         top = (after[0] - 1) if after else newest
         if op == "Upsample":
@@ -278,5 +287,3 @@ class Draw:
         case.shapes = shapes or self.pick("fixed", "fixed", "free", "free", "rank", "none")
         return case
 
-
-_VERSIONS = {}

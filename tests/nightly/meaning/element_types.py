@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""Checks which element types each version of each operator takes: those of its schema and no others.
+
+    element_types.py --driver build/meaning-driver [--op Resize ...] [--seed 1]
+
+For every version and type parameter a random valid node is drawn, then the inputs of that parameter are made of each type in turn.
+Tenon must answer where the schema lists the type and refuse where it does not; WIDER says where it takes more, and why."""
+import argparse
+import collections
+import sys
+
+import numpy as np
+from onnx import defs
+
+import evaluators
+from draw import DTYPES, STRING, Draw, code_of, operator_versions, usable_of
+from meaning import DOMAINS, SPECS
+
+ALL = dict(DTYPES)
+ALL.update({"complex64": np.dtype(np.complex64), "complex128": np.dtype(np.complex128)})
+TRIES = 4
+WIDER, NARROWER = [], []
+
+
+def wider(ops, params, reason, only=lambda name: True):
+    WIDER.append((set(ops.split()), set(params.split()), reason, only))
+
+
+def narrower(ops, params, reason, only=lambda name: True):
+    NARROWER.append((set(ops.split()), set(params.split()), reason, only))
+
+
+def reason_for(rows, op, param, name):
+    for ops, params, reason, only in rows:
+        if op in ops and param in params and only(name):
+            return reason
+    return None
+
+
+MOVED = ("what only moves elements, or asks for their shape, does so with those of any type in every version: a file that a later exporter wrote "
+         "in an earlier operator set has one meaning")
+wider("CenterCropPad Compress Concat DepthToSpace Expand Flatten Gather GatherElements GatherND Identity Pad Reshape ReverseSequence Scatter "
+      "ScatterElements ScatterND Shape Size Slice SpaceToDepth Split SplitToSequence Squeeze TensorScatter Tile Transpose Trilu Unsqueeze "
+      "Where Unique", "T T1 V", MOVED)
+wider("OneHot", "T3", MOVED)
+wider("Optional", "V", MOVED)
+wider("OptionalHasElement OptionalGetElement", "O", MOVED)
+wider("RandomNormalLike RandomUniformLike", "T1", MOVED)
+wider("Cast CastLike", "T1 T2", "a conversion has one meaning, whatever the version that the types came with")
+NOT_SAID = "what a body, a pool or keys do with a type is theirs, not the operator's"
+narrower("Loop Scan", "V", NOT_SAID)
+narrower("TfIdfVectorizer", "T", NOT_SAID)
+narrower("LabelEncoder", "T1", NOT_SAID)
+narrower("Attention", "U", "the text: bool, or the type of query, key and value")
+narrower("Unique", "T", "not supported: complex numbers have no order", lambda name: name.startswith("complex"))
+narrower("GridSample", "T1", "not supported: interpolation of complex numbers", lambda name: name.startswith("complex"))
+narrower("Col2Im", "T", "not supported: sums of complex numbers; strings and bools have none", lambda name: name in ("string", "bool", "complex64", "complex128"))
+
+
+def as_type(x, to):
+    """The same numbers, as far as the type has them."""
+    if x.dtype == to:
+        return x
+    if to == STRING:
+        return np.array(["%g" % v if np.isreal(v) else "0" for v in np.asarray(x, dtype=object).ravel()], dtype=object).reshape(x.shape) \
+            if x.dtype.kind in "iufb" else np.full(x.shape, "1", dtype=object)
+    with np.errstate(all="ignore"):
+        if x.dtype == STRING:
+            x = np.ones(x.shape, np.float32)
+        x = np.real(x) if x.dtype.kind == "c" else x
+        if to.kind == "c":
+            return np.asarray(x.astype(np.float32).astype(to))
+        wide = np.nan_to_num(np.asarray(x.astype(np.float64)), posinf=2, neginf=-2, nan=1)
+        if to.kind == "u" or to.name.startswith("uint") or "e8m0" in to.name:
+            wide = np.abs(wide)
+        limit = {"int2": 1, "uint2": 3, "int4": 7, "uint4": 15}.get(to.name, 100)
+        wide = np.clip(wide, -limit, limit)
+        return np.asarray(wide.astype(np.int8).astype(to) if to.name in ("int2", "uint2", "int4", "uint4") else wide.astype(np.float32).astype(to))
+
+
+def inputs_of(case, schema, param):
+    last = len(schema.inputs) - 1
+    return [i for i, x in enumerate(case.inputs) if x is not None and schema.inputs[min(i, last)].type_str == param]
+
+
+def run(options, cases):
+    models = [c.model().SerializeToString() for c in cases]
+    answers, errors = evaluators.run_tenon(options.driver, "ref", models, cases)
+    if "runtime error" in errors or "Sanitizer" in errors:
+        raise RuntimeError(errors[:3000])
+    return answers
+
+
+def variants(op, version, param, seed, number):
+    """A valid case, and one for each type; None where the draw has no such input."""
+    def fresh():
+        d = Draw(op, seed, number, DOMAINS[op], version)
+        return SPECS[op](d), d.schema
+
+    case, schema = fresh()
+    if case.before or not inputs_of(case, schema, param):
+        return None
+    made = {}
+    for name, to in ALL.items():
+        other, _ = fresh()
+        for i in inputs_of(other, schema, param):
+            other.inputs[i] = as_type(other.inputs[i], to)
+        if op == "BitCast":
+            other.attrs["to"] = code_of(to)
+        made[name] = other
+    return case, made
+
+
+def check(op, version, param, allowed, options, report):
+    """Says what is wrong of the last of a few draws; right is what is right in any."""
+    left = dict.fromkeys(ALL)
+    for number in range(TRIES * 3):
+        got = variants(op, version, param, options.seed, number)
+        if got is None:
+            continue
+        case, made = got
+        names = [n for n in left if n in made]
+        answers = run(options, [case] + [made[n] for n in names])
+        if isinstance(answers[0], evaluators.Refusal):
+            continue
+        for name, answer in zip(names, answers[1:]):
+            refused = isinstance(answer, evaluators.Refusal)
+            if name in allowed and (not refused or reason_for(NARROWER, op, param, name)):
+                del left[name]
+            elif name not in allowed and not refused and not reason_for(WIDER, op, param, name):
+                report(op, version, param, name, "is taken", made[name])
+                del left[name]
+            elif name not in allowed:
+                if refused and answer.kind not in ("model", "input", "unsupported"):
+                    report(op, version, param, name, repr(answer), made[name])
+                del left[name]
+            else:
+                left[name] = (answer, made[name])
+        if not left:
+            return True
+    if all(v is None for v in left.values()):
+        return False
+    for name, (answer, case) in left.items():
+        report(op, version, param, name, "is refused: %r" % answer, case)
+    return True
+
+
+def main():
+    parse = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parse.add_argument("--driver", required=True)
+    parse.add_argument("--op", nargs="*")
+    parse.add_argument("--seed", type=int, default=1)
+    parse.add_argument("--show", action="store_true", help="the cases, too")
+    options = parse.parse_args()
+    tally, found, undrawn = collections.Counter(), collections.defaultdict(list), []
+
+    def report(op, version, param, name, text, case):
+        found[op, version, param, text.split(":")[0] if text.startswith("is refused") else text].append((name, text, case))
+
+    for op in options.op or SPECS:
+        for version in usable_of(operator_versions(op, DOMAINS[op]), DOMAINS[op]):
+            schema = defs.get_schema(op, version, DOMAINS[op])
+            for param in sorted({i.type_str for i in schema.inputs}):
+                constraint = [c.allowed_type_strs for c in schema.type_constraints if c.type_param_str == param]
+                types = constraint[0] if constraint else [param]
+                allowed = {t[7:-1] for t in types if t.startswith("tensor(")}
+                if not allowed:
+                    continue
+                tally["parameters"] += 1
+                if not check(op, version, param, allowed, options, report):
+                    undrawn.append("%s-%d %s" % (op, version, param))
+    for (op, version, param, _), rows in found.items():
+        print("%s-%d %s: %s %s" % (op, version, param, " ".join(r[0] for r in rows), rows[0][1]))
+        if options.show:
+            print("  " + rows[0][2].text().replace("\n", "\n  "))
+    print("seed %d: %d type parameters, %d of them wrong; not drawn: %s" % (options.seed, tally["parameters"], len(found), ", ".join(undrawn) or "none"))
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
