@@ -177,6 +177,15 @@ tn_value tn_expand_gather_inside(tn_expand *x, tn_value value, tn_value index, t
     return tn_gather(x->graph, value, index, 0);
 }
 
+tn_value tn_expand_lengths(tn_expand *x, uint32_t input, tn_dim most) {
+    tn_graph *g = x->graph;
+    tn_value length = tn_cast(g, tn_expand_input(x, input), TN_I64);
+    tn_value end = tn_expand_size_value(x, most, TN_I64);
+    tn_value inside = tn_and(g, tn_greater_equal(g, length, tn_scalar(g, TN_I64, 0)), tn_less_equal(g, length, end));
+    tn_dim count = tn_dim_add(g, most, tn_size(x, 1));
+    return tn_expand_gather_inside(x, tn_iota(g, TN_I64, 1, &count, 0), length, inside);
+}
+
 /* --- small integer inputs --------------------------------------------------------------------------------------------------- */
 
 /* What to answer when the elements are not known. */

@@ -99,6 +99,8 @@ tn_status tn_expand_discard(tn_expand *x, tn_region region);
 /* Indices (any integer dtype) along an axis of `size` as i64, negative ones counted from the end. *inside, bool, is and-ed
    with whether each is in range; null at first. */
 tn_value tn_expand_wrap_index(tn_expand *x, tn_value index, tn_dim size, tn_value *inside);
+/* An input of lengths, i64: each is from 0 to `most`, else the run fails as with an index out of range. */
+tn_value tn_expand_lengths(tn_expand *x, uint32_t input, tn_dim most);
 /* x[index] along axis 0, where `inside`; an index that is not is the error of gather. */
 tn_value tn_expand_gather_inside(tn_expand *x, tn_value value, tn_value index, tn_value inside);
 

@@ -96,12 +96,17 @@ static tn_status read_granularity(tn_expand *x, granularity *q) {
     for (int i = 0; i < q->rank; i++)
         q->dims[i] = tn_expand_dim(x, 0, i);
     TN_RULE(x, q->block >= 0 && q->block <= (int64_t)1 << 40, "attribute 'block_size' is %" PRId64, q->block);
-    if (tn_expand_has(x, 2) && !(tn_quant_may_be_single(x, 1) && tn_quant_may_be_single(x, 2))) {
+    if (tn_expand_has(x, 2) && !(tn_quant_is_single(x, 1) && tn_quant_is_single(x, 2))) {
+        if (tn_expand_rank(x, 2) != scale && tn_quant_may_be_single(x, 1) && tn_quant_may_be_single(x, 2))
+            return tn_expand_later(x, "needs the sizes of scale and zero point");
         TN_RULE(x, tn_expand_rank(x, 2) == scale, "the scale has rank %d, the zero point rank %d: they must be alike",
                 scale, tn_expand_rank(x, 2));
-        for (int i = 0; i < scale; i++)
+        for (int i = 0; i < scale; i++) {
             TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, 1, i), tn_expand_dim(x, 2, i)),
                     "the scale and the zero point differ in size on axis %d", i);
+            if (!tn_dim_equal(g, tn_expand_dim(x, 1, i), tn_expand_dim(x, 2, i)))
+                return tn_expand_later(x, "needs the sizes of scale and zero point");
+        }
     }
     if (tn_quant_is_single(x, 1) || (q->rank == 0 && scale <= 1))
         return TN_OK;

@@ -378,7 +378,7 @@ static tn_status expand_layer(tn_expand *x, cell_kind kind, int each, const char
     if (l.batch_first)
         l.x = tn_transpose(g, l.x, swap);
     if (tn_expand_has(x, 4)) {
-        tn_value lengths = tn_cast(g, tn_expand_input(x, 4), TN_I64);
+        tn_value lengths = tn_expand_lengths(x, 4, tn_value_dim(g, l.x, 0));
         base.lengths = tn_expand_dims(g, lengths, 1, &second);
         TN_BUILT(x, base.lengths);
     }

@@ -79,6 +79,7 @@ static tn_status plan_scales(tn_expand *x, uint32_t input, int n, axis_plan *pla
         axis_plan *p = &plans[i];
         double scale = tn_tensor_get_f64(scales, i), part = 1;
         TN_RULE(x, scale > 0 && scale < 1e9, "scale %d is not positive, or too large", i);
+        TN_RULE(x, scale >= 1 || strcmp(x->row->name, "Upsample") != 0, "scale %d is less than 1", i);
         if (p->start.id) { /* of a region, only that part is enlarged */
             if (!roi)
                 return tn_expand_later(x, "needs the region of interest");

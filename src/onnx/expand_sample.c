@@ -314,6 +314,8 @@ static tn_status read_deform(tn_expand *x, deform *d) {
                                  tn_size(x, 1));
         TN_SIZED(x, want);
         TN_RULE(x, !tn_dim_never_equal(g, want, d->out_dims[i]), "the offsets have the wrong size on axis %d", 2 + i);
+        if (!tn_dim_equal(g, want, d->out_dims[i]))
+            return tn_expand_later(x, "needs the sizes of input and offsets");
     }
     tn_dim offsets = tn_size(x, d->offset_groups * d->taps * n), masks = tn_size(x, d->offset_groups * d->taps);
     TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, 2, 1), offsets), "the offsets have the wrong size on axis 1");

@@ -181,6 +181,9 @@ static void test_sizes(void **state) {
         {"MatMulInteger", "a,b,c", 21, {{TN_U8, "1,3"}, {TN_U8, "3,2"}, {TN_U8, "4"}}, {NULL}, {0}},
         {"RotaryEmbedding", "a,b,c", 23, {{TN_F32, "1,1,1,2"}, {TN_F32, "1,1,3"}, {TN_F32, "1,1,3"}}, {NULL}, {0}},
         {"Det", "a", 22, {{TN_F32, "3,0"}}, {NULL}, {0}},
+        {"Resize", "a,,b", 14, {{TN_F32, "5,6"}, {TN_F32, "1,2"}}, {NULL}, {0}},
+        {"DeformConv", "a,b,c", 21, {{TN_F32, "1,1,4,3"}, {TN_F32, "2,1,3,3"}, {TN_F32, "1,18,2,2"}}, {NULL}, {0}},
+        {"DeformConv", "a,b,c", 21, {{TN_F32, "1,1,4,4"}, {TN_F32, "2,1,3,3"}, {TN_F32, "1,18,1,4"}}, {NULL}, {0}},
         {"Det", "a", 22, {{TN_F32, "1,3"}}, {NULL}, {0}},
         {"LinearAttention",
          "a,b,c",
@@ -225,6 +228,45 @@ static void test_output_padding(void **state) {
     is_refused(g, 11, in, FIXED, "less than the stride");
 }
 
+/* A zero point goes with its scale, also when it is all zeros and only the run says the size of the scale. */
+static void test_zero_point(void **state) {
+    (void)state;
+    static const input in[] = {{TN_F32, "3"}, {TN_F32, "3"}, {0, NULL}};
+    for (int64_t size = 0; size < 5; size++)
+        for (form how = FIXED; how <= UNKNOWN && size != 3; how++) {
+            tn_text g = message(), zero = message(), attrs = message();
+            tn_tensor *t = tn_tensor_create(TN_U8, 1, &size);
+            assert_non_null(t);
+            assert_int_equal(tn_onnx_write_tensor(&zero, t, "z"), TN_OK);
+            tn_tensor_destroy(t);
+            put_message(&g, 5, zero);
+            attr_int(&attrs, "axis", 0);
+            put_message(&g, 1, node_bytes("QuantizeLinear", "n", "a,b,z", "y", attrs));
+            is_refused(g, 21, in, how, "the scale and the zero point differ in size on axis 0");
+        }
+}
+
+/* Lengths of sequences are from 0 to the number of steps. */
+static void test_lengths(void **state) {
+    (void)state;
+    static const input in[] = {{TN_F32, "2,1,1"}, {TN_F32, "1,1,1"}, {TN_F32, "1,1,1"}, {0, NULL}};
+    static const int32_t lengths[] = {-1, 3, INT32_MAX, INT32_MIN};
+    static const int64_t one = 1;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        for (form how = FIXED; how <= UNKNOWN; how++) {
+            tn_text g = message(), list = message(), attrs = message();
+            tn_tensor *t = tn_tensor_create(TN_I32, 1, &one);
+            assert_non_null(t);
+            *(int32_t *)tn_tensor_data(t) = lengths[i];
+            assert_int_equal(tn_onnx_write_tensor(&list, t, "l"), TN_OK);
+            tn_tensor_destroy(t);
+            put_message(&g, 5, list);
+            attr_int(&attrs, "hidden_size", 1);
+            put_message(&g, 1, node_bytes("RNN", "n", "a,b,c,,l", "y", attrs));
+            is_refused(g, 14, in, how, "out of range");
+        }
+}
+
 /* What a body does is refused as such. */
 static void test_body(void **state) {
     (void)state;
@@ -243,6 +285,22 @@ static void test_body(void **state) {
             put_message(&g, 1, node_bytes("Scan", "n", k ? "a,b,c" : ",a,b", "y", attrs));
             is_refused(g, 8, k ? lengths : in, how, k ? "which Scan does not take" : "which Tanh does not take");
         }
+    }
+}
+
+/* Scales of Upsample are at least 1. */
+static void test_upsample(void **state) {
+    (void)state;
+    static const input in[] = {{TN_F32, "4"}, {0, NULL}};
+    for (form how = FIXED; how <= UNKNOWN; how++) {
+        tn_text g = message(), scales = message();
+        static const int64_t one = 1;
+        tn_tensor *t = tn_tensor_from_f32(1, &one, (const float[]){0.5f});
+        assert_int_equal(tn_onnx_write_tensor(&scales, t, "s"), TN_OK);
+        tn_tensor_destroy(t);
+        put_message(&g, 5, scales);
+        put_message(&g, 1, node_bytes("Upsample", "n", "a,s", "y", message()));
+        is_refused(g, 9, in, how, "less than 1");
     }
 }
 
@@ -271,7 +329,8 @@ int main(void) {
         cmocka_unit_test(test_rules),           cmocka_unit_test(test_condition),
         cmocka_unit_test(test_dropped_operand), cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_output_padding),  cmocka_unit_test(test_body),
-        cmocka_unit_test(test_kernel_shape),
+        cmocka_unit_test(test_upsample),        cmocka_unit_test(test_zero_point),
+        cmocka_unit_test(test_lengths),         cmocka_unit_test(test_kernel_shape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
