@@ -25,6 +25,7 @@ typedef struct tn_model_options {
     void *external_user;
     tn_log_callback *log; /* NULL: messages are dropped */
     void *log_user;
+    bool notes;            /* the log is also told what the passes did not do and why */
     struct tn_op_set *ops; /* operators of your own (custom.h); must outlive the model. A graph has its own: not for
                               tn_model_from_graph */
 } tn_model_options;

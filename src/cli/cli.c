@@ -184,7 +184,8 @@ void tn_cli_say_limit(const tn_cli_options *options) {
 tn_model *tn_cli_load(const tn_cli_options *options, const char *path) {
     tn_model *model =
         tn_model_load(path, TN_OPTIONS(tn_model_options, .max_bytes = options->max_bytes, .max_ops = options->max_ops,
-                                       .ops = options->op_set, .log = on_log, .log_user = (void *)(uintptr_t)options));
+                                       .ops = options->op_set, .log = on_log, .notes = options->verbose,
+                                       .log_user = (void *)(uintptr_t)options));
     if (!model)
         tn_cli_say_limit(options);
     return model;

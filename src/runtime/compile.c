@@ -30,7 +30,7 @@ static tn_status run_passes(tn_model *m, const tn_compile_key *key, tn_graph *g,
                          .evaluate_ctx = m->heap,
                          .max_nodes = m->max_ops,
                          .claims = reference ? claims_all : NULL,
-                         .log = log_text,
+                         .log = m->notes ? log_text : NULL,
                          .log_ctx = m};
     if (reference && key->level < 0) {
         /* the oracle runs nodes as they were written */

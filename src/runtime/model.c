@@ -45,6 +45,7 @@ static tn_model *model_make(tn_graph *graph, bool owned, const tn_model_options 
     m->owned = owned;
     m->log = o->log;
     m->log_user = o->log_user;
+    m->notes = o->notes;
     m->max_ops = o->max_ops;
     tn_graph_freeze(graph);
     return m;

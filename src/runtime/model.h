@@ -39,6 +39,7 @@ struct tn_model {
     bool owned;
     tn_log_callback *log;
     void *log_user;
+    bool notes; /* of passes go to the log */
     uint64_t max_ops;
     tn_mutex *mutex;
     TN_VEC(tn_compiled *) compiled;

@@ -193,7 +193,7 @@ static tn_status compile(checking *c) {
                          .max_nodes = c->model->max_ops,
                          .rewrites = o->rewrites,
                          .rewrite_count = o->rewrite_count,
-                         .log = log_text,
+                         .log = c->model->notes ? log_text : NULL,
                          .log_ctx = c->model};
     tn_status status = tn_verify_steps_make(&c->steps, c->graph, &p, o);
     tn_pass_context_free(&p);

@@ -146,6 +146,22 @@ expect 5 run "$work/outer.txt" --input x="$work/long.json" --max-bytes 4MiB
 says "$err" "raise --max-bytes"
 [ $(($(date +%s) - start)) -lt 60 ] || fail "limits are met late"
 
+# what a pass could not do is said before an error only when it is asked for
+cat >"$work/beyond.txt" <<'END'
+tenon 1
+graph (%1 "x": f32[2]) -> ("y") {
+  %2 = constant() {value = f32[2] [1, 2]} : f32[2]
+  %3 = constant() {value = i64[2] [0, 5]} : i64[2]
+  %4 = gather(%2, %3) {axis = 0} : f32[2]
+  %5 "y" = add(%1, %4) : f32[2]
+  return(%5)
+}
+END
+expect 3 run "$work/beyond.txt" --fill ones
+lacks "$err" "not folded"
+"$TENON" run "$work/beyond.txt" --fill ones --verbose >"$out" 2>"$err" </dev/null && fail "an index out of range is taken"
+says "$err" "fold: gather" "not folded: gather: index 5 at position 1 is out of range" "tenon: error: gather: index 5"
+
 # 6: files
 expect 6 run "$work/nothing.onnx"
 says "$err" "no such file"
