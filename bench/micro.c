@@ -252,7 +252,8 @@ static void calls(void) {
 static const struct {
     const char *name;
     void (*run)(void);
-} sections[] = {{"elementwise", elementwise}, {"matmul", matmul}, {"few-rows", few_rows}, {"calls", calls}};
+} sections[] = {
+    {"machine", NULL}, {"elementwise", elementwise}, {"matmul", matmul}, {"few-rows", few_rows}, {"calls", calls}};
 enum { SECTIONS = sizeof sections / sizeof *sections };
 
 static int usage(FILE *to) {
@@ -291,7 +292,7 @@ int main(int argc, char **argv) {
     machine_print(threads);
     printf("\n%d thread%s, %s\n", threads, threads > 1 ? "s" : "", isa ? isa : tn_isa_name(tn_cpu_best()));
     for (int i = 0; i < SECTIONS; i++)
-        if (!any || wanted[i]) {
+        if (sections[i].run && (!any || wanted[i])) {
             printf("\n");
             sections[i].run();
         }
