@@ -18,7 +18,7 @@
 #define BYTES ((double)ROWS * COLUMNS * 4)
 
 static int threads = 1;
-static const char *isa;
+static const char *isa, *only;
 
 /* --- kernels --------------------------------------------------------------------------------------------------------------------- */
 
@@ -170,6 +170,8 @@ static const struct {
 static void elementwise(void) {
     printf("%-24s %9s %9s %9s   %d x %d\n", "", "ms", "GB/s", "of copy", ROWS, COLUMNS);
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        if (only && strcmp(only, kernels[i].name))
+            continue;
         tn_graph *g = tn_graph_create();
         tn_value x = tn_input(g, "x", kernels[i].dtype, TN_SHAPE(ROWS, COLUMNS));
         tn_set_output(g, "y", kernels[i].build(g, x));
@@ -178,6 +180,8 @@ static void elementwise(void) {
         printf("%-24s %9.3f %9.2f %8.0f%%\n", kernels[i].name, seconds * 1e3, rate * 1e-9, 100 * rate / copy.best);
         fflush(stdout);
     }
+    if (only)
+        return;
     static const int64_t shapes[][2] = {{1, 16}, {1, 256}, {1, 4096}, {64, 64}, {1000, 7}, {7, 1000}};
     printf("\n%-24s %9s\n", "relu(x + row)", "us");
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -257,11 +261,12 @@ static const struct {
 enum { SECTIONS = sizeof sections / sizeof *sections };
 
 static int usage(FILE *to) {
-    fprintf(to, "usage: bench_micro [--threads N] [--isa NAME] [SECTION]...\n"
+    fprintf(to, "usage: bench_micro [--threads N] [--isa NAME] [--kernel NAME] [SECTION]...\n"
                 "sections (all without any):");
     for (int i = 0; i < SECTIONS; i++)
         fprintf(to, " %s", sections[i].name);
-    fprintf(to, "\nThe machine's own rates are printed first; each kernel is measured in turns with the one it is "
+    fprintf(to, "\nThe machine's own rates are printed first; --kernel: of the elementwise section, that one alone; "
+                "each kernel is measured in turns with the one it is "
                 "judged by.\n");
     return to == stderr ? 2 : 0;
 }
@@ -281,6 +286,8 @@ int main(int argc, char **argv) {
             threads = atoi(argv[++i]), found = -1;
         else if (!strcmp(argv[i], "--isa") && i + 1 < argc)
             isa = argv[++i], found = -1;
+        else if (!strcmp(argv[i], "--kernel") && i + 1 < argc)
+            only = argv[++i], found = -1;
         else
             for (found = 0; found < SECTIONS && strcmp(argv[i], sections[found].name); found++) {
             }
