@@ -16,4 +16,4 @@ sanitize=${TENON_SANITIZE:+-fsanitize=$TENON_SANITIZE -fno-sanitize-recover=all}
 "$TENON_CC" -std=gnu17 -O0 -g -Werror=implicit $sanitize -I"$TENON_SOURCE/include" -I"$here" "$work/calls.c" "$TENON_BUILD/libtenon.a" -lm -lpthread -ldl -o "$work/calls"
 declared=$(grep -o 'tn_[a-z0-9_]* *(' "$work/list" | wc -l)
 [ "$(wc -l <"$work/list")" = "$(grep -c '^    {"tn_' "$work/calls.c")" ] || { echo "some of $declared declarations were not understood"; exit 1; }
-ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0 "$work/calls"
+ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0 ${TENON_EMULATED:-} "$work/calls"

@@ -34,4 +34,4 @@ sed -n 's/OWN(\([a-z_0-9]*\), \([0-9]*\))/\n\1 \2\n/gp' "$work/other.c" | grep -
 sanitize=${TENON_SANITIZE:+-fsanitize=$TENON_SANITIZE}
 "$TENON_CC" -std=c11 $sanitize -I"$TENON_SOURCE/include" "$work/main.c" "$work/other.c" "$TENON_BUILD/libtenon.a" -lm -lpthread -ldl -o "$work/program"
 [ "$(wc -l <"$work/names")" = 31 ]
-"$work/program" "$TENON_SOURCE/examples/data/mnist-cnn.onnx"
+${TENON_EMULATED:-} "$work/program" "$TENON_SOURCE/examples/data/mnist-cnn.onnx"

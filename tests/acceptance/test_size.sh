@@ -7,7 +7,8 @@ trap 'rm -rf "$work"' EXIT
 limit=$((2 * 1024 * 1024))
 type=$(sed -n 's/^CMAKE_BUILD_TYPE:[^=]*=//p' "$TENON_BUILD/CMakeCache.txt")
 [ -z "$TENON_SANITIZE" ] || { echo "skipped: sizes of sanitizer builds say nothing"; exit 77; }
-command -v strip >/dev/null || { echo "skipped: there is no strip"; exit 77; }
+strip=$("$TENON_CC" -print-prog-name=strip)
+command -v "$strip" >/dev/null || { echo "skipped: there is no strip"; exit 77; }
 [ "$(uname)" = Linux ] || { echo "skipped: written for the GNU linker"; exit 77; }
 model=$TENON_SOURCE/examples/data/mnist-cnn.onnx
 failed=0
@@ -41,7 +42,7 @@ program() {
     local name=$1
     shift
     "$TENON_CC" -std=gnu17 -O2 -I"$TENON_SOURCE/include" "$work/app.c" "$@" "$TENON_BUILD/libtenon.a" -Wl,--gc-sections -lm -lpthread \
-        -ldl -o "$work/$name" && strip "$work/$name" || { fail "$name does not link"; return; }
+        -ldl -o "$work/$name" && "$strip" "$work/$name" || { fail "$name does not link"; return; }
     wc -c <"$work/$name"
 }
 
@@ -61,15 +62,15 @@ if [ "$type" = Release ]; then
     [ "$full" -le $limit ] || fail "more than $limit bytes"
 fi
 [ "$small" -lt $((full - 65536)) ] || fail "leaving operators out saves less than 64 KiB"
-"$work/full" "$model" >"$work/wanted" || fail "the program with all operators"
-"$work/small" "$model" >"$work/got" || fail "the program with the operators of the model"
+${TENON_EMULATED:-} "$work/full" "$model" >"$work/wanted" || fail "the program with all operators"
+${TENON_EMULATED:-} "$work/small" "$model" >"$work/got" || fail "the program with the operators of the model"
 cmp "$work/wanted" "$work/got" || fail "another result"
 
 # one operator fewer: refused by name, also in a family that is linked
 grep -v ';Relu$' "$work/list" >"$work/fewer"
 part "$work/fewer" || fail "no table without Relu"
 fewer=$(program fewer "$work/table.o")
-"$work/fewer" "$model" >/dev/null 2>"$work/error" && fail "an operator that was left out runs"
+${TENON_EMULATED:-} "$work/fewer" "$model" >/dev/null 2>"$work/error" && fail "an operator that was left out runs"
 grep -q '^not supported: .*Relu (domain ai.onnx, version 8, left out of this build; nodes ' "$work/error" ||
     { fail "the message"; cat "$work/error"; }
 
@@ -78,7 +79,7 @@ printf '# all of it\n\nAdd\nConv\nMaxPool\nMatMul\nRelu\nReshape\ncom.example;1;
 part "$work/names" && grep -q "Mine is no operator of this library" "$work/log" || fail "a list of names"
 named=$(program named "$work/table.o")
 [ "$named" = "$small" ] || echo "by names: $named bytes"
-"$work/named" "$model" | cmp - "$work/wanted" || fail "another result by names"
+${TENON_EMULATED:-} "$work/named" "$model" | cmp - "$work/wanted" || fail "another result by names"
 for text in '' 'ai.onnx;Conv' 'a b'; do
     printf '%s\n' "$text" >"$work/bad"
     part "$work/bad" && fail "'$text' is taken for a list"
