@@ -160,6 +160,48 @@ static tn_status slice_slice(tn_rewriter *r, tn_node n) {
     return tn_cleanup_built(r, n, y);
 }
 
+/* Indices that step evenly: the first and the step (1 of one index). False: they do not, or are not known. */
+static bool even_steps(const tn_graph *g, tn_value indices, int64_t *first, int64_t *step, int64_t *count) {
+    const tn_tensor *t = tn_value_constant(g, indices);
+    if (!t || t->count < 1)
+        return false;
+    *count = t->count;
+    *first = tn_tensor_get_i64(t, 0);
+    *step = t->count > 1 ? tn_tensor_get_i64(t, 1) - *first : 1;
+    for (int64_t i = 1; i < t->count; i++)
+        if (tn_tensor_get_i64(t, i) - tn_tensor_get_i64(t, i - 1) != *step)
+            return false;
+    return *step != 0;
+}
+
+/* gather of rows that step evenly: a slice, which is no copy */
+static tn_status gather_slice(tn_rewriter *r, tn_node n) {
+    tn_graph *g = tn_rewriter_graph(r);
+    tn_value x = tn_node_input(g, n, 0);
+    int64_t first, step, count, size;
+    int axis = (int)tn_attr_int(g, n, "axis");
+    tn_dim sizes[TN_MAX_RANK], starts[TN_MAX_RANK], dims[TN_MAX_RANK];
+    int64_t steps[TN_MAX_RANK];
+    int rank = copy_dims(g, x, sizes), out_rank = copy_dims(g, tn_node_output(g, n, 0), dims);
+    /* lists of sizes stay: what is known of their elements goes through gather */
+    if (rank < 2 || out_rank < 0 || axis >= rank || tn_dtype_is_subbyte(tn_value_dtype(g, x)) ||
+        !even_steps(g, tn_node_input(g, n, 1), &first, &step, &count))
+        return TN_OK;
+    if (first < 0 && !tn_dim_is_const(g, sizes[axis], &size))
+        return TN_OK;
+    first += first < 0 ? size : 0;
+    tn_dim length = tn_dim_const(g, count);
+    if (first < 0 || (step < 0 && first + step * (count - 1) < 0) || !is_inside(g, first, length, step, sizes[axis]))
+        return TN_OK;
+    for (int i = 0; i < rank; i++) {
+        starts[i] = tn_dim_const(g, i == axis ? first : 0);
+        steps[i] = i == axis ? step : 1;
+    }
+    sizes[axis] = length;
+    tn_value y = tn_slice(g, x, starts, sizes, steps);
+    return tn_cleanup_built(r, n, out_rank == rank ? y : tn_reshape_dims(g, y, out_rank, dims));
+}
+
 static tn_status pad_nothing(tn_rewriter *r, tn_node n) {
     tn_graph *g = tn_rewriter_graph(r);
     const tn_dim *lo, *hi;
@@ -265,6 +307,7 @@ const tn_rewrite tn_cleanup_move_rows[] = {
     {.name = "transpose-transpose", .root = "transpose", .apply = transpose, .effect = TN_BIT_EXACT},
     {.name = "slice-all", .root = "slice", .apply = slice_all, .effect = TN_BIT_EXACT},
     {.name = "slice-slice", .root = "slice", .apply = slice_slice, .effect = TN_BIT_EXACT},
+    {.name = "gather-slice", .root = "gather", .apply = gather_slice, .effect = TN_BIT_EXACT},
     {.name = "pad-nothing", .root = "pad", .apply = pad_nothing, .effect = TN_BIT_EXACT},
     {.name = "concat-parts", .root = "concat", .apply = concat_parts, .effect = TN_BIT_EXACT},
     {.name = "cast-nothing", .root = "cast", .apply = same_type, .effect = TN_BIT_EXACT},
