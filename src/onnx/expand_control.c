@@ -360,9 +360,31 @@ static void moved(int rank, int from, int to, int perm[TN_MAX_RANK]) {
     }
 }
 
+/* The text: states have the same shape in each iteration. What is not known now is checked in each. */
+static tn_status keep_shapes(tn_expand *x, uint32_t states, const tn_value *before, tn_value *after) {
+    tn_graph *g = x->graph;
+    for (uint32_t i = 0; i < states; i++) {
+        int rank = tn_value_rank(g, before[i]), now = after[i].id ? tn_value_rank(g, after[i]) : -1;
+        if (rank < 0 || now < 0)
+            continue;
+        TN_RULE(x, rank == now, "state %u has rank %d, and rank %d after a step", (unsigned)i, rank, now);
+        bool known = true;
+        for (int k = 0; k < rank; k++) {
+            tn_dim a = tn_value_dim(g, before[i], k), b = tn_value_dim(g, after[i], k);
+            TN_RULE(x, !tn_dim_never_equal(g, a, b), "axis %d of state %u has another size after a step", k,
+                    (unsigned)i);
+            known = known && tn_dim_equal(g, a, b);
+        }
+        if (!known)
+            after[i] = tn_expand_sized_as(g, after[i], before[i]);
+    }
+    return TN_OK;
+}
+
 static tn_status build_scan(tn_expand *x, void *ctx, const tn_value *args, tn_value *results) {
     const body *b = ctx;
-    return tn_expand_body(x, 0, b->args, args, b->results, results);
+    TN_TRY(tn_expand_body(x, 0, b->args, args, b->results, results));
+    return keep_shapes(x, b->carried, args, results);
 }
 
 /* How many inputs are scanned, of `count`. */
@@ -467,6 +489,7 @@ static tn_status build_step(tn_expand *x, void *ctx, const tn_value *args, tn_va
     for (uint32_t i = 0; i < s->scanned; i++)
         in[s->states + i] = tn_gather(g, s->xs[i], s->ways[i] ? back : t, 0);
     TN_TRY(tn_expand_body(x, 0, s->states + s->scanned, in, s->results, results));
+    TN_TRY(keep_shapes(x, s->states, args, results));
     if (!s->lengths)
         return TN_OK;
     tn_value live = tn_less(g, t, s->length);

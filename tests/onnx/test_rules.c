@@ -288,6 +288,27 @@ static void test_body(void **state) {
     }
 }
 
+/* A state of Scan keeps its shape. */
+static void test_state(void **state) {
+    (void)state;
+    static const input in[][3] = {{{TN_F32, "3,1"}, {TN_F32, "2,3"}, {0, NULL}},
+                                  {{TN_F32, "1"}, {TN_F32, "2,3"}, {0, NULL}},
+                                  {{TN_F32, ""}, {TN_F32, "2,3"}, {0, NULL}}};
+    for (size_t i = 0; i < sizeof in / sizeof *in; i++)
+        for (form how = FIXED; how <= UNKNOWN; how++) {
+            tn_text g = message(), attrs = message(), body = message();
+            put_text(&body, 2, "body");
+            put_value(&body, 11, "s", TN_F32, NULL);
+            put_value(&body, 11, "x", TN_F32, NULL);
+            put_message(&body, 1, node_bytes("Add", "n", "s,x", "t", message()));
+            put_value(&body, 12, "t", TN_F32, NULL);
+            attr_int(&attrs, "num_scan_inputs", 1);
+            attr_graph(&attrs, "body", body);
+            put_message(&g, 1, node_bytes("Scan", "n", "a,b", "y", attrs));
+            is_refused(g, 11, in[i], how, how == FIXED ? "after a step" : "");
+        }
+}
+
 /* Scales of Upsample are at least 1. */
 static void test_upsample(void **state) {
     (void)state;
@@ -326,11 +347,10 @@ static void test_kernel_shape(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules),           cmocka_unit_test(test_condition),
-        cmocka_unit_test(test_dropped_operand), cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_output_padding),  cmocka_unit_test(test_body),
-        cmocka_unit_test(test_upsample),        cmocka_unit_test(test_zero_point),
-        cmocka_unit_test(test_lengths),         cmocka_unit_test(test_kernel_shape),
+        cmocka_unit_test(test_rules),    cmocka_unit_test(test_condition),      cmocka_unit_test(test_dropped_operand),
+        cmocka_unit_test(test_sizes),    cmocka_unit_test(test_output_padding), cmocka_unit_test(test_body),
+        cmocka_unit_test(test_upsample), cmocka_unit_test(test_state),          cmocka_unit_test(test_zero_point),
+        cmocka_unit_test(test_lengths),  cmocka_unit_test(test_kernel_shape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

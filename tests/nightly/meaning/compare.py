@@ -46,7 +46,7 @@ def difference(a, b, case):
     with np.errstate(all="ignore"):
         finite = np.isfinite(x) & np.isfinite(y)
         largest = max(np.max(np.abs(x[finite]), initial=0), np.max(np.abs(y[finite]), initial=0))
-        limit = atol + rtol * (np.maximum(np.abs(x), np.abs(y)) + case.scale * largest)
+        limit = case.slack + atol + rtol * (np.maximum(np.abs(x), np.abs(y)) + case.scale * largest)
         same = (x == y) | (np.isnan(x) & np.isnan(y)) | (finite & (np.abs(x - y) <= limit))
         if a.dtype == np.float16:  # one may just overflow
             same |= (np.isinf(x) & (np.abs(y) > 6e4)) | (np.isinf(y) & (np.abs(x) > 6e4))

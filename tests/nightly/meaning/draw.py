@@ -55,6 +55,7 @@ class Case:
         self.input_names = self.output_names = None  # those of the node; None: x0, x1, ... and y0, y1, ...
         self.oracle = None  # function(case) -> outputs: one more witness, written from the operator's text
         self.precision = None  # dtype the text lets a computation in f64 be done in; None: that of the result
+        self.slack = 0.0  # by which results may differ besides: where an iteration ends
         self.as_numbers = False  # strings are read as numbers: the text leaves their form open
         self.flips = None  # per output, where a quantised result is a tie within float error: it may be the next number
         self.judge = None  # function(outputs) -> None or text, instead of comparing

@@ -1,8 +1,9 @@
 """Where an evaluator is known to be wrong, with the reason by the operator's text: operators, who, the reason, a condition on the
 case. Tenon must then agree with the other one, or has no witness. `cast_first`: the values are right, the dtype is not.
-`left_open`: broken nodes that the text does not forbid, whatever the evaluators ask for."""
+`left_open`: broken nodes that the text does not forbid, whatever the evaluators ask for; what it says of them is in texts.py."""
 import numpy as np
 
+import texts
 from draw import STRING, is_float, is_int
 
 STANDARD, ORT = "standard", "ort"
@@ -17,8 +18,9 @@ def cast_first(ops, who, reason, when=lambda case: True):
     CASTS.append((set(ops.split()), who, when, reason))
 
 
-def left_open(ops, reason, when=lambda case: True):
-    OPEN.append((set(ops.split()), "broken", when, reason))
+def left_open(ops, reason, when, says=None):
+    """says(case): what the text gives, as a list of results or as a case of the same meaning for the evaluators. None: anything."""
+    OPEN.append((set(ops.split()), "broken", when, (reason, says)))
 
 
 def _find(rows, case, who):
@@ -37,7 +39,7 @@ def is_known(case, who):
 
 
 def is_open(case):
-    """Why a broken node that both evaluators refuse has a meaning by the operator's text."""
+    """(why a broken node that both evaluators refuse has a meaning by the operator's text, that meaning), or None."""
     return _find(OPEN, case, "broken")
 
 
@@ -269,35 +271,56 @@ def has(case, *what):
 
 left_open("ConvTranspose GlobalAveragePool GlobalMaxPool AveragePool MaxPool LpPool GroupNormalization Col2Im GridSample", "nothing in, nothing (or the bias) out: the sizes are those of the formula",
           lambda c: 0 in c.inputs[0].shape)
-left_open("CumSum CumProd", "a list of one axis, as files have it", lambda c: c.inputs[1].shape == (1,))
-left_open("Mean", "from 8 on the inputs broadcast; the evaluator adds up in place, in the first shape", lambda c: c.opset >= 8)
+left_open("CumSum CumProd", "a list of one axis, as files have it, is that axis", lambda c: c.inputs[1].shape == (1,), texts.scalar_axis)
+left_open("Mean", "from 8 on the inputs broadcast; the evaluator adds up in place, in the first shape",
+          lambda c: c.opset >= 8 and c.inputs[0].shape != np.broadcast_shapes(*[x.shape for x in c.inputs]), texts.mean)
 left_open("OneHot", "an index alone has a row, too", lambda c: c.inputs[0].ndim == 0)
 left_open("Pad", "negative pads cut, in every mode", lambda c: (c.inputs[1] < 0).any())
 left_open("Range", "no steps lead away from an infinite limit: max(..., 0)", lambda c: has(c, np.isinf))
 left_open("GridSample RoiAlign", "positions that are not numbers", lambda c: has(c, np.isnan, np.isinf))
-left_open("LRN", "any number of axes, and even sizes: floor((size - 1) / 2) before, ceil((size - 1) / 2) after", lambda c: True)
+left_open("LRN", "[N, C] and any number of axes more; the evaluators take four", lambda c: c.inputs[0].ndim >= 2 and c.inputs[0].ndim != 4 and
+          1 <= attr(c, "size") <= 100, texts.lrn)
+left_open("LRN", "as many channels as there are, though the evaluator takes the number of images for theirs",
+          lambda c: c.inputs[0].ndim == 4 and 1 <= attr(c, "size") <= 100, texts.lrn)
 left_open("Cast", "saturate says something of 8-bit floats alone", lambda c: attr(c, "saturate") is not None)
 left_open("DequantizeLinear QuantizeLinear", "element types that came with a later version are taken in earlier ones, with the later meaning",
           lambda c: c.opset < 19)
 left_open("QuantizeLinear DequantizeLinear", "one block alone may be of any size", lambda c: attr(c, "block_size", 0) > 100)
 left_open("FeatureVectorizer", "inputdimensions is optional: the inputs have sizes", lambda c: attr(c, "inputdimensions") is None)
-left_open("GlobalLpPool", "any number of spatial axes")
+left_open("GlobalLpPool", "[N, C] and any number of axes more; ONNX Runtime takes two or three, the evaluator has none",
+          lambda c: c.inputs[0].ndim >= 2 and 1 <= attr(c, "p", 2) <= 100, texts.global_lp_pool)
 left_open("LSTM GRU RNN", "no output need be asked for", lambda c: not c.outputs)
 left_open("Loop", "less than one trip is none", lambda c: c.inputs[0] is not None and c.inputs[0] <= 0)
 left_open("Loop", "a condition of one element, whatever its rank", lambda c: c.inputs[1] is not None and c.inputs[1].size == 1)
 left_open("MaxPool", "windows that meet nothing but padding; no window that fits: nothing",
           lambda c: max(attr(c, "pads", [0])) > 100 or 1 in c.inputs[0].shape)
-left_open("MelWeightMatrix", "edges beyond the spectrum, infinite or no numbers: no triangle meets a bin")
-left_open("Scan", "sizes that a body declares falsely are warnings", lambda c: bool(c.outputs))
+left_open("MelWeightMatrix", "triangles beyond the spectrum meet no bin of it", lambda c: all(-700 < float(x) < 1e6 for x in c.inputs[3:]),
+          texts.mel_weight_matrix)
+left_open("MelWeightMatrix", "edges without a mel (not above -700, infinite, no number) or beyond any spectrum: the text has no result for them",
+          lambda c: any(not -700 < float(x) < 1e6 for x in c.inputs[3:]))
+left_open("Scan", "sizes that a body declares falsely are warnings", lambda c: bool(c.outputs) and (c.opset > 8 or c.inputs[0] is None), texts.scan)
 left_open("Softmax LogSoftmax Hardmax", "before 11 no range of axis is stated: the rank is one, too, each element for itself", lambda c: c.opset < 11)
-left_open("Trilu", "k may be any number")
+left_open("Trilu", "k may be any number", lambda c: abs(int(c.inputs[1])) > sum(c.inputs[0].shape[-2:]), texts.near_diagonal)
 left_open("AffineGrid", "an empty grid", lambda c: (c.inputs[1] == 0).any())
 left_open("OneHot", "values of any type; of no classes there is nothing", lambda c: c.inputs[2].dtype == bool or not c.inputs[1].any())
 left_open("RNN LSTM GRU", "activations have parameters by default", lambda c: attr(c, "activations") is not None and attr(c, "activation_alpha") is None)
-left_open("Upsample", "linear along any axes, of any rank")
-left_open("Imputer SVMRegressor", "data of any rank: one row, or more axes before the features")
+left_open("Upsample", "linear along any axes, of any rank; ONNX Runtime takes two, or four of which the outer have scale 1",
+          lambda c: attr(c, "mode") == "linear" and min(attr(c, "scales") or c.inputs[1].tolist()) >= 1, texts.upsample_linear)
+left_open("Imputer", "[*, F]: any number of axes before the features; one value goes for all features",
+          lambda c: c.inputs[0].ndim != 2 and (c.inputs[0].ndim > 0 or len(c.attrs["imputed_value_int64s" if is_int(c.inputs[0].dtype) else "imputed_value_floats"]) == 1),
+          texts.imputer)
+left_open("SVMRegressor", "the features alone are one row", lambda c: c.inputs[0].ndim == 1, texts.one_row)
 left_open("LinearRegressor TreeEnsembleRegressor", "whole numbers are among the types", lambda c: is_int(c.inputs[0].dtype))
 left_open("Scaler", "offset and scale are optional", lambda c: attr(c, "offset") is None or attr(c, "scale") is None)
 left_open("TreeEnsembleRegressor", "n_targets is optional", lambda c: attr(c, "n_targets") is None)
 left_open("TfIdfVectorizer", "no rows: nothing", lambda c: 0 in c.inputs[0].shape)
-left_open("OneHotEncoder", "categories of a tensor of any rank: one axis more")
+left_open("Resize Upsample", "the nearest of strings is one of them", lambda c: c.inputs[0].dtype == STRING and attr(c, "mode", "nearest") == "nearest",
+          texts.moved_strings)
+left_open("OneHotEncoder", "elements of a tensor of any rank: one axis more", lambda c: c.inputs[0].ndim not in (1, 2), texts.one_hot_encoder)
+left_open("MeanVarianceNormalization", "of all floats; before 13 the evaluators' body has constants of f32", lambda c: c.opset < 13 and
+          c.inputs[0].dtype.name in ("float16", "float64"), texts.mean_variance)
+left_open("LSTM GRU RNN", "no steps: the state stays", lambda c: c.inputs[0].shape[1 if attr(c, "layout") else 0] == 0, texts.without_steps)
+left_open("TreeEnsembleRegressor TreeEnsembleClassifier", "what is no number is missing, and tracks; ONNX Runtime knows version 5 of the domain no more",
+          lambda c: c.opset == 5 and has(c, np.isnan) and not attr(c, "base_values"), texts.of_version_3)
+left_open("TreeEnsembleRegressor", "the same with bases, which ONNX Runtime gets wrong: no witness", lambda c: c.opset == 5 and has(c, np.isnan) and attr(c, "base_values"))
+

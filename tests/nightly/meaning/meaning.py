@@ -86,8 +86,10 @@ def judge(case, tenon, cpu, standard, ort, whole):
         if not good and case.invalid and isinstance(standard, R) and isinstance(ort, R):
             if not has_a_say(standard, lambda: whole("standard")) and not has_a_say(ort, lambda: whole("ort")):
                 return None, ""
-            if known.is_open(case):
-                return None, ""
+            row = known.is_open(case)
+            if row:
+                got = against_text(case, tenon, row[1])
+                return ("meaning", "%s: %s" % (row[0], got)) if got else (None, "")
             return "accepted", "both refuse: standard %r, ort %r" % (standard, ort)
         return (None, "") if good else ("alone", "standard %s, ort %s" % (brief(standard), brief(ort)))
     if all(wrong.values()):
@@ -100,6 +102,27 @@ def judge(case, tenon, cpu, standard, ort, whole):
         return "differs", "; ".join("%s: %s" % (w, t) for w, t in wrong.items() if t)
     bad = [w for w in wrong if wrong[w]]
     return "dispute", "; ".join("%s is alone: %s" % (b, wrong[b]) for b in bad)
+
+
+def against_text(case, tenon, says):
+    """What differs from what the text says of a broken node."""
+    if not says:
+        return None
+    wanted = says(case)
+    if isinstance(wanted, list):
+        return compare.differences(tenon, wanted, case)
+    other, back = wanted if isinstance(wanted, tuple) else (wanted, lambda results: results)
+    wrong = []
+    for who, ask in (("standard", evaluators.ask_standard), ("ort", evaluators.ask_ort)):
+        if known.is_known(other, who):
+            continue
+        answer = evaluators.ask_apart(ask, [other.model().SerializeToString()], [other])[0]
+        if not isinstance(answer, evaluators.Refusal):
+            answer = back(answer)
+            if known.is_cast(other, who):
+                answer = [a.astype(t.dtype) for a, t in zip(answer, tenon)]
+            wrong.append(compare.differences(tenon, answer, case))
+    return None if None in wrong else wrong[0] if wrong else "nobody answers the node of the same meaning, either"
 
 
 def endless(case):
@@ -156,7 +179,7 @@ def run_op(op, options, tally, report):
 
 
 FAULTS = ("crash", "sanitizer", "backends", "differs", "dispute", "refused", "unsupported", "harness")
-OF_BROKEN = ("crash", "sanitizer", "backends", "harness", "accepted")  # what a broken node means to the others is no rule
+OF_BROKEN = ("crash", "sanitizer", "backends", "harness", "accepted", "meaning")  # what a broken node means to the others is no rule
 
 
 def main():

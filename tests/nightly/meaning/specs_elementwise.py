@@ -105,7 +105,7 @@ def bit_shift(d):
 @spec("Max", "Min", "Sum", "Mean")
 def variadic(d):
     full = d.shape()
-    return d.node([d.x(0, full if i == 0 else d.broadcastable(full), "wide" if d.op in ("Max", "Min") else None)
+    return d.node([d.x(0, full if i == 0 or d.opset < 8 else d.broadcastable(full), "wide" if d.op in ("Max", "Min") else None)
                    for i in range(d.int(1, 4))])
 
 
