@@ -12,8 +12,10 @@ struct tn_arena_chunk {
 };
 _Static_assert(sizeof(tn_arena_chunk) % 16 == 0, "the bytes after a chunk's head are aligned to 16");
 
+#ifndef FIRST_CHUNK /* tests of failing allocations want each block to be one */
 #define FIRST_CHUNK ((size_t)4096)
 #define LARGEST_CHUNK ((size_t)1 << 20)
+#endif
 
 void tn_arena_init(tn_arena *arena, tn_heap *heap) {
     *arena = (tn_arena){.heap = heap};

@@ -216,7 +216,7 @@ static tn_status fail_with(tn_expand *x, tn_status status, const char *prefix, c
     return status;
 }
 
-tn_status tn_expand_fail(tn_expand *x, const char *format, ...) {
+tn_status(tn_expand_fail)(tn_expand *x, const char *format, ...) {
     va_list args;
     va_start(args, format);
     tn_status status = fail_with(x, TN_ERR_MODEL, "", format, args);
@@ -224,7 +224,7 @@ tn_status tn_expand_fail(tn_expand *x, const char *format, ...) {
     return status;
 }
 
-tn_status tn_expand_unsupported(tn_expand *x, const char *format, ...) {
+tn_status(tn_expand_unsupported)(tn_expand *x, const char *format, ...) {
     va_list args;
     va_start(args, format);
     tn_status status = fail_with(x, TN_ERR_UNSUPPORTED, "not supported: ", format, args);
@@ -232,7 +232,7 @@ tn_status tn_expand_unsupported(tn_expand *x, const char *format, ...) {
     return status;
 }
 
-tn_status tn_expand_later(tn_expand *x, const char *reason) {
+tn_status(tn_expand_later)(tn_expand *x, const char *reason) {
     x->late = reason;
     return TN_EXPAND_LATER;
 }
@@ -304,11 +304,11 @@ tn_status tn_expand_body(tn_expand *x, uint32_t region, uint32_t n_args, const t
     if (status == TN_OK)
         status = tn_expander_region(x->driver, own);
     x->driver->depth--;
-    if (status == TN_ERR_MEMORY || status == TN_ERR_LIMIT)
-        tn_graph_stick(g); /* the error that callers find, not that of the body that ends early */
     tn_graph_set_insertion(g, at);
     if (status == TN_OK)
         status = tn_region_splice(g, own, 0, NULL, n_results, results);
+    if (status == TN_ERR_MEMORY || status == TN_ERR_LIMIT)
+        tn_graph_stick(g); /* the error that callers find, not that of the body that ends early */
     tn_onnx_copier_free(&c);
     return status;
 }

@@ -311,7 +311,7 @@ static tn_status read_cache(tn_expand *x, uint32_t input, const char *name, tn_d
     }
     tn_dim *dims = tn_expand_value_dims(x, v);
     if (!dims)
-        return tn_expand_set(x, 0, v);
+        return tn_error_status();
     int rank = tn_value_rank(g, v);
     dims[rank - 1] = half; /* checked when it runs, where it is not known to be */
     v = tn_reshape_dims(g, v, rank, dims);
@@ -355,7 +355,7 @@ static tn_status expand_rotary(tn_expand *x) {
         static const int pair[1] = {4};
         tn_dim *dims = tn_expand_value_dims(x, w);
         if (!dims)
-            return tn_expand_set(x, 0, w);
+            return tn_error_status();
         for (int i = 0; i < 2; i++)
             out[i] = tn_expand_dims(g, out[i], 1, pair);
         y = tn_reshape_dims(g, tn_concat(g, 4, 2, out), 4, dims);

@@ -31,14 +31,30 @@ tn_dim tn_size_product(tn_expand *x, int count, const tn_dim *dims) {
     return product;
 }
 
+tn_dim tn_size_of_input(tn_expand *x, uint32_t input) {
+    tn_dim product = tn_size(x, 1);
+    for (int i = 0, rank = tn_expand_rank(x, input); i < rank && product.id; i++)
+        product = tn_dim_mul(x->graph, product, tn_expand_dim(x, input, i));
+    return product;
+}
+
+void tn_expand_stick(tn_expand *x, tn_status status) {
+    if (status != TN_OK && status != TN_EXPAND_LATER)
+        tn_graph_stick(x->graph);
+}
+
 tn_dim *tn_expand_value_dims(tn_expand *x, tn_value value) {
-    if (!value.id)
+    int rank = value.id ? tn_value_rank(x->graph, value) : -1;
+    if (rank < 0) {
+        if (tn_graph_check(x->graph) == TN_OK)
+            tn_fail(TN_ERR_INTERNAL, "%s: the dimensions of a value that has none", x->row->name);
+        tn_graph_stick(x->graph);
         return NULL;
-    int rank = tn_value_rank(x->graph, value);
-    if (rank < 0)
-        return NULL;
+    }
     tn_dim *dims = tn_expand_alloc(x, (size_t)rank + 1, sizeof *dims);
-    if (dims && rank)
+    if (!dims)
+        tn_graph_stick(x->graph);
+    else if (rank)
         memcpy(dims, tn_value_dims(x->graph, value), (size_t)rank * sizeof *dims);
     return dims;
 }

@@ -48,8 +48,14 @@ bool tn_size_at_most(tn_expand *x, tn_dim dim, int64_t high);
 /* Whether a dimension is the constant `value`. */
 bool tn_size_is(tn_expand *x, tn_dim dim, int64_t value);
 tn_dim tn_size_product(tn_expand *x, int count, const tn_dim *dims);
+/* How many elements an input of known rank has. */
+tn_dim tn_size_of_input(tn_expand *x, uint32_t input);
 
-/* A copy of a value's dims in the node's scratch memory; NULL: the value is null, or out of memory. */
+/* For callbacks that build a body: makes an error (not TN_EXPAND_LATER) the graph's, which is what callers then find, not that the body
+   left results out. */
+void tn_expand_stick(tn_expand *x, tn_status status);
+/* A copy of a value's dims in the node's scratch memory. NULL with the error set, and sticky in the graph: the value is null, or out of
+   memory. */
 tn_dim *tn_expand_value_dims(tn_expand *x, tn_value value);
 /* A size, which is not negative, as a scalar of `dtype`: a constant, or read at run time from a shape that has it. */
 tn_value tn_expand_size_value(tn_expand *x, tn_dim dim, tn_dtype dtype);

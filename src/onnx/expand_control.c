@@ -51,6 +51,7 @@ static void build_branch(void *ctx, tn_graph *graph, const tn_value *args, tn_va
     uint32_t region = b->next++;
     if (b->status == TN_OK)
         b->status = tn_expand_body(b->x, region, 0, NULL, tn_expand_body_results(b->x, region), results);
+    tn_expand_stick(b->x, b->status);
 }
 
 /* A condition that is known takes its branch in place of the node. A branch that cannot be built may be one that is never taken (it
@@ -255,7 +256,7 @@ static tn_status build_loop(tn_expand *x, void *ctx, const tn_value *args, tn_va
 
 static tn_status loop_condition(tn_expand *x, const body *b, tn_value limit, tn_region *region) {
     tn_graph *g = x->graph;
-    tn_value args[2], go = {0};
+    tn_value args[2] = {{0}}, go;
     *region = tn_region_create(g);
     for (uint32_t i = 0; region->id && i < b->args; i++) {
         tn_value arg = tn_region_add_arg(g, *region, b->types[i], "");
@@ -526,9 +527,7 @@ static void build_entry(void *ctx, tn_graph *g, const tn_value *args, tn_value *
     s->xs = args + s->lengths + s->states;
     if (s->status == TN_OK)
         s->status = scan_entry(s, args + s->lengths, results);
-    for (uint32_t i = 0; s->status != TN_OK && i < s->results;
-         i++) /* the status says why, not that there are no results */
-        results[i] = args[i < s->states ? s->lengths + i : 0];
+    tn_expand_stick(s->x, s->status);
 }
 
 static tn_status expand_scan_batched(tn_expand *x) {

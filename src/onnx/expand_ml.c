@@ -14,7 +14,7 @@ static tn_status expand_array_feature_extractor(tn_expand *x) {
     TN_RULE(x, rank >= 1, "the input is a scalar");
     TN_RULE(x, tn_expand_dtype(x, 1) == TN_I64, "the indices are %s: they must be i64",
             tn_dtype_name(tn_expand_dtype(x, 1)));
-    tn_dim count = tn_size_product(x, tn_expand_rank(x, 1), tn_expand_dims_copy(x, 1));
+    tn_dim count = tn_size_of_input(x, 1);
     TN_SIZED(x, count);
     tn_value index = tn_reshape_dims(g, tn_expand_input(x, 1), 1, &count);
     tn_value y = tn_gather(g, tn_expand_input(x, 0), index, rank - 1);

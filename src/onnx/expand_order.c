@@ -167,7 +167,7 @@ static tn_status expand_max_unpool(tn_expand *x) {
         TN_TRY(tn_expand_known_dims(x, 2, "needs the elements of 'output_shape'", want, &count));
         TN_RULE(x, count == rank, "'output_shape' has %d entries for a tensor of rank %d", count, rank);
     }
-    tn_dim all = tn_size_product(x, rank, plain), from = tn_size_product(x, rank, tn_expand_dims_copy(x, 0));
+    tn_dim all = tn_size_product(x, rank, plain), from = tn_size_of_input(x, 0);
     TN_SIZED(x, all);
     TN_SIZED(x, from);
     tn_value in = tn_expand_input(x, 0), index = tn_expand_input(x, 1);

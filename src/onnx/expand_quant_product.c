@@ -75,7 +75,7 @@ static tn_status of_lines(tn_expand *x, uint32_t input, uint32_t matrix, bool ro
     static const int last[1] = {1};
     tn_dim *dims = tn_expand_value_dims(x, v); /* one entry, or the lines of the matrix */
     if (!dims)
-        return tn_expand_set(x, 0, v);
+        return tn_error_status();
     dims[rank == 1 || !rows ? rank - 1 : rank - 2] = tn_expand_dim(x, matrix, rows ? -2 : -1);
     if (rank > 1)
         dims[rows ? rank - 1 : rank - 2] = tn_size(x, 1);

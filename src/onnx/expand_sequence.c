@@ -139,6 +139,7 @@ static void map_step(void *ctx, tn_graph *g, const tn_value *args, tn_value *res
     results[0] = tn_add(g, args[0], tn_scalar(g, TN_I64, 1));
     if (m->status == TN_OK)
         m->status = map_item(m->x, args[0], results + 1);
+    tn_expand_stick(m->x, m->status);
     for (uint32_t i = 1; i <= m->x->outputs && m->status == TN_OK; i++) {
         tn_value both[2] = {args[i], results[i]};
         results[i] = tn_graph_add(g, "sequence_insert", 2, both, 0, NULL);

@@ -101,10 +101,8 @@ static spectrum fast(tn_expand *x, spectrum s, int axis, int64_t length, tn_dim 
     spectrum y = {{0}, {0}};
     int perm[TN_MAX_RANK], rank = tn_value_rank(g, s.re);
     tn_dim n = tn_size(x, length), *dims = tn_expand_value_dims(x, s.re), rows = tn_size(x, 1);
-    if (!dims) {
-        tn_graph_stick(g);
+    if (!dims)
         return y;
-    }
     tn_dim used = tn_dim_min(g, dims[axis], n), moved[TN_MAX_RANK];
     for (int i = 0; i < rank; i++) {
         rows = i == axis ? rows : tn_dim_mul(g, rows, dims[i]);

@@ -215,6 +215,11 @@ tn_status tn_expand_unsupported(tn_expand *x, const char *format, ...) TN_PRINTF
 tn_status tn_expand_later(tn_expand *x, const char *reason);
 /* What tn_expand_later answers, no status of others: TN_TRY passes it on. */
 #define TN_EXPAND_LATER ((tn_status)1000)
+#ifdef __clang_analyzer__ /* as in base/error.h */
+#define tn_expand_fail(...) tn_not_ok((tn_expand_fail)(__VA_ARGS__))
+#define tn_expand_unsupported(...) tn_not_ok((tn_expand_unsupported)(__VA_ARGS__))
+#define tn_expand_later(...) tn_not_ok((tn_expand_later)(__VA_ARGS__))
+#endif
 
 /* Helpers. axis in [-rank, rank) made non-negative, else TN_ERR_MODEL. The list form also refuses an axis given twice. */
 tn_status tn_expand_axis(tn_expand *x, int64_t axis, int rank, int *result);

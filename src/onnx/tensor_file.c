@@ -288,10 +288,12 @@ static tn_status write_map(tn_text *out, const tn_object *map, const char *name)
     if (tn_object_kind(values) == TN_KIND_SEQUENCE)
         return put_message(out, 5, values, NULL);
     tn_tensor *t = tn_object_tensor(values), *whole = tn_tensor_copy(t);
+    if (!whole)
+        return tn_error_status();
     tn_text inner;
     tn_text_init(&inner, out->heap);
     tn_wire_put_varint(&inner, 2, 1);
-    tn_status status = whole ? TN_OK : tn_error_status();
+    tn_status status = finish(&inner);
     for (int64_t i = 0; status == TN_OK && i < keys->count; i++) {
         int64_t count = whole->count / (whole->dims[0] ? whole->dims[0] : 1);
         tn_tensor *row = tn_tensor_view(out->heap, whole, (tn_dtype)whole->dtype, whole->rank - 1, whole->dims + 1,
