@@ -463,7 +463,7 @@ static void judge_tensor(judging *j, const tn_tensor *want, const tn_tensor *got
             whole(j, "differs: %s%s", tn_tensor_describe(got, a, sizeof a), "");
         return;
     }
-    const tn_tensor *moved[TN_ORACLE_MOST];
+    const tn_tensor *moved[TN_ORACLE_MOST] = {NULL};
     uint32_t runs = o->runs;
     for (uint32_t r = 0; r < o->runs && !j->exact; r++) {
         moved[r] = moved_tensor(j, r, depth, path);

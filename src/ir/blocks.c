@@ -134,7 +134,7 @@ static tn_status find_candidates(finder *f) {
         for (uint32_t d = 1; d <= f->n / 2; d++)
             if (f->again[d] > f->again[best])
                 best = d;
-        if (!f->again[best])
+        if (!best) /* again[0] is 0: nothing is a distance of 0 away */
             break;
         f->again[best] = 0;
         TN_TRY(find_runs(f, best));

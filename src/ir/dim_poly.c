@@ -68,7 +68,7 @@ bool tn_poly_add(const tn_dims *dims, tn_poly *to, const tn_poly *from, int64_t 
         return false;
     }
     tn_poly sum = {0};
-    if (to->terms.len + from->terms.len > 0 && !reserve(dims, &sum, to->terms.len + from->terms.len, why))
+    if ((to->terms.len || from->terms.len) && !reserve(dims, &sum, to->terms.len + from->terms.len, why))
         return false;
     const tn_poly_term *a = to->terms.data, *b = from->terms.data;
     uint32_t i = 0, j = 0;

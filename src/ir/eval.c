@@ -38,7 +38,7 @@ tn_status tn_eval_dims(const tn_eval *e, const char *attr, uint32_t count, int64
     return TN_OK;
 }
 
-tn_status tn_eval_fail(const tn_eval *e, tn_status status, const char *format, ...) {
+tn_status(tn_eval_fail)(const tn_eval *e, tn_status status, const char *format, ...) {
     char what[1024];
     va_list args;
     va_start(args, format);

@@ -81,7 +81,7 @@ static tn_status fail_at(tn_infer *c, tn_status status, const char *format, va_l
     return status;
 }
 
-tn_status tn_infer_fail(tn_infer *c, const char *format, ...) {
+tn_status(tn_infer_fail)(tn_infer *c, const char *format, ...) {
     va_list args;
     va_start(args, format);
     tn_status status = fail_at(c, TN_ERR_MODEL, format, args);
@@ -89,7 +89,7 @@ tn_status tn_infer_fail(tn_infer *c, const char *format, ...) {
     return status;
 }
 
-tn_status tn_infer_unsupported(tn_infer *c, const char *format, ...) {
+tn_status(tn_infer_unsupported)(tn_infer *c, const char *format, ...) {
     va_list args;
     va_start(args, format);
     tn_status status = fail_at(c, TN_ERR_UNSUPPORTED, format, args);

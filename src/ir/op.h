@@ -120,6 +120,10 @@ tn_dim tn_infer_fresh(tn_infer *c, uint32_t output, int axis, int64_t low, int64
 /* Fails with TN_ERR_MODEL (or TN_ERR_UNSUPPORTED) and the node, its operator, origins and input types as `where`. */
 tn_status tn_infer_fail(tn_infer *c, const char *format, ...) TN_PRINTF(2, 3);
 tn_status tn_infer_unsupported(tn_infer *c, const char *format, ...) TN_PRINTF(2, 3);
+#ifdef __clang_analyzer__ /* as in base/error.h */
+#define tn_infer_fail(...) tn_not_ok((tn_infer_fail)(__VA_ARGS__))
+#define tn_infer_unsupported(...) tn_not_ok((tn_infer_unsupported)(__VA_ARGS__))
+#endif
 #define TN_MAX_CONTENTS 256
 
 /* --- eval: the definition, in plain C ---------------------------------------------------------------------------------- */
@@ -163,6 +167,9 @@ tn_status tn_eval_set(tn_eval *e, uint32_t i, tn_object *object);
 tn_status tn_eval_dims(const tn_eval *e, const char *attr, uint32_t count, int64_t *values);
 /* Fails with the node, its operator, origins and actual input shapes as `where`. */
 tn_status tn_eval_fail(const tn_eval *e, tn_status status, const char *format, ...) TN_PRINTF(3, 4);
+#ifdef __clang_analyzer__ /* as in base/error.h */
+#define tn_eval_fail(...) tn_not_ok((tn_eval_fail)(__VA_ARGS__))
+#endif
 /* Adds these `where` lines to an error that is there already. */
 void tn_eval_fail_inputs(const tn_eval *e);
 

@@ -258,7 +258,7 @@ static bool parse_tensor_rest(tn_parser *p, size_t start, tn_dtype dtype, tn_ten
         if (tn_tensor_set_string(*out, i, s.data, s.length) != TN_OK)
             return false;
     }
-    if (dtype != TN_STRING && bytes)
+    if (dtype != TN_STRING && given)
         memcpy((*out)->data, data, bytes);
     return true;
 }

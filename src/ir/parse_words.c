@@ -38,7 +38,7 @@ static void place_of(const tn_parser *p, size_t at, size_t *line, size_t *column
     *column = at - start + 1;
 }
 
-bool tn_parse_fail(tn_parser *p, size_t at, const char *format, ...) {
+bool(tn_parse_fail)(tn_parser *p, size_t at, const char *format, ...) {
     char what[512];
     size_t line, column;
     va_list args;
@@ -51,14 +51,14 @@ bool tn_parse_fail(tn_parser *p, size_t at, const char *format, ...) {
     return false;
 }
 
-bool tn_parse_failed_at(tn_parser *p, size_t at) {
+bool(tn_parse_failed_at)(tn_parser *p, size_t at) {
     size_t line, column;
     place_of(p, at, &line, &column);
     tn_fail_where("line %zu, column %zu of the text", line, column);
     return false;
 }
 
-bool tn_parse_expected(tn_parser *p, const char *what) {
+bool(tn_parse_expected)(tn_parser *p, const char *what) {
     tn_parse_skip(p);
     size_t n = 0;
     while (p->at + n < p->length && n < 24 && p->text[p->at + n] != '\n')

@@ -311,10 +311,10 @@ int64_t tn_tensor_get_i64(const tn_tensor *tensor, int64_t index) {
 
 tn_status tn_tensor_set_f64(tn_tensor *tensor, int64_t index, double value) {
     int64_t offset;
-    if (tensor != NULL && tensor->dtype == TN_STRING)
-        return tn_fail(TN_ERR_USAGE, "a number stored in a tensor of strings");
     if (!element_offset(tensor, index, &offset))
         return TN_ERR_USAGE;
+    if (tensor->dtype == TN_STRING)
+        return tn_fail(TN_ERR_USAGE, "a number stored in a tensor of strings");
     tn_store_f64((tn_dtype)tensor->dtype, tensor->data, offset, value);
     return TN_OK;
 }

@@ -78,7 +78,7 @@ static void add_step(const tn_kernel *k, tn_strip_program *p, tn_strip_part part
 
 /* Gives buffers to registers; one is used again after the last code that reads it. */
 static void assign_buffers(const tn_kernel *k, tn_strip_program *p, uint32_t registers) {
-    uint16_t last[TN_MACHINE_REGISTERS] = {0}, owner[TN_MACHINE_REGISTERS];
+    uint16_t last[TN_MACHINE_REGISTERS] = {0}, owner[TN_MACHINE_REGISTERS] = {0};
     uint16_t codes = p->first[2];
     for (uint16_t i = 0; i < codes; i++) {
         const tn_strip_code *c = &p->code[i];

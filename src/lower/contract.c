@@ -97,7 +97,7 @@ tn_status tn_lower_window(tn_lowerer *l, tn_node node) {
     k->combine = tn_node_op(g, node)->code;
     if (tn_dtype_is_float(dtype))
         k->accumulator = TN_F64;
-    int inner[TN_MAX_RANK];
+    int inner[TN_MAX_RANK] = {0};
     for (int i = 0; i < p.rank; i++) {
         tn_size extent;
         inner[i] = -1;
@@ -243,7 +243,7 @@ static tn_status lower_dot(tn_lowerer *l, tn_node node, const tn_view *pa, const
     const tn_view *p[2] = {pa, pb};
     tn_kernel *k = &d->kernel;
     /* the kernel axis of each operand's axis */
-    int axis_of[2][TN_MAX_RANK];
+    int axis_of[2][TN_MAX_RANK] = {{0}};
     for (uint32_t i = 0; i < n_batch; i++) {
         axis_of[0][batch[0][i]] = axis_of[1][batch[1][i]] = k->outer;
         if (!tn_dim_equal(g, tn_lowering_dim(l, pa->dim[batch[0][i]]), tn_lowering_dim(l, pb->dim[batch[1][i]])))

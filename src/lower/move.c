@@ -64,7 +64,7 @@ static tn_status lower_reshape(tn_lowerer *l, tn_node node) {
         return tn_error_status();
     tn_view p = l->plan->view.data[place];
     int rank = tn_value_rank(g, y);
-    tn_dim dims[TN_MAX_RANK], strides[TN_MAX_RANK], *old = tn_view_strides(l, &p);
+    tn_dim dims[TN_MAX_RANK] = {{0}}, strides[TN_MAX_RANK], *old = tn_view_strides(l, &p);
     for (int i = 0; i < rank; i++)
         dims[i] = tn_value_dim(g, y, i);
     if (!old)

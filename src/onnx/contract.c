@@ -85,7 +85,7 @@ tn_status tn_c_set(tn_contract *c, uint32_t output, tn_value value) {
     return TN_OK;
 }
 
-tn_status tn_c_unsupported(tn_contract *c, const char *why) {
+tn_status(tn_c_unsupported)(tn_contract *c, const char *why) {
     tn_fail(TN_ERR_UNSUPPORTED, "not supported: operator %s in ONNX: %s", tn_node_op_name(c->g, c->node), why);
     tn_fail_at_node(c->g, c->node);
     return TN_ERR_UNSUPPORTED;

@@ -64,6 +64,9 @@ tn_value tn_c_dims(tn_contract *c, uint32_t count, const tn_dim *dims);
 /* Hands over output i; TN_OK, or the sticky error when the value is null. */
 tn_status tn_c_set(tn_contract *c, uint32_t output, tn_value value);
 tn_status tn_c_unsupported(tn_contract *c, const char *why);
+#ifdef __clang_analyzer__ /* as in base/error.h */
+#define tn_c_unsupported(...) tn_not_ok((tn_c_unsupported)(__VA_ARGS__))
+#endif
 /* A composite by its definition, of these inputs. */
 tn_status tn_c_define(tn_contract *c, const tn_value *inputs);
 

@@ -231,7 +231,7 @@ static tn_status conv(tn_contract *c) {
     tn_graph *g = c->g;
     const int64_t *stride, *dilation, *spread;
     const tn_dim *lo, *hi;
-    int64_t pads[2 * TN_MAX_RANK], more[TN_MAX_RANK], groups = tn_attr_int(g, c->node, "groups"), k;
+    int64_t pads[2 * TN_MAX_RANK] = {0}, more[TN_MAX_RANK], groups = tn_attr_int(g, c->node, "groups"), k;
     tn_value x = tn_c_in(c, 0), w = tn_c_in(c, 1);
     int spatial = tn_value_rank(g, x) - 2;
     tn_attr_ints(g, c->node, "stride", &stride);

@@ -52,6 +52,9 @@ typedef struct tn_convert_node {
 
 /* convert_node.c */
 tn_status tn_v_refuse(const tn_convert_node *n, int version, bool up, const char *why);
+#ifdef __clang_analyzer__ /* as in base/error.h */
+#define tn_v_refuse(...) tn_not_ok((tn_v_refuse)(__VA_ARGS__))
+#endif
 tn_attr *tn_v_attr_of(tn_convert_node *n, const char *name); /* NULL: none */
 void tn_v_drop(tn_convert_node *n, tn_attr *a);
 void tn_v_add(tn_convert_node *n, tn_attr a);

@@ -4,7 +4,7 @@
 
 #include "onnx/convert.h"
 
-tn_status tn_v_refuse(const tn_convert_node *n, int version, bool up, const char *why) {
+tn_status(tn_v_refuse)(const tn_convert_node *n, int version, bool up, const char *why) {
     tn_fail(TN_ERR_UNSUPPORTED, "not supported: operator %s from operator set %d to %d: %s", n->op,
             up ? version - 1 : version, up ? version : version - 1, why);
     tn_fail_at_node(n->g, n->node);

@@ -24,7 +24,7 @@ tn_status tn_step_softmax(tn_convert_node *n, int version, bool up) {
 /* Before 7: shapes are equal, or 'broadcast' aligns the second operand at 'axis' of the first. */
 tn_status tn_step_broadcasting(tn_convert_node *n, int version, bool up) {
     tn_graph *g = n->g;
-    tn_attr *flag = tn_v_attr_of(n, "broadcast"), *axis = tn_v_attr_of(n, "axis");
+    tn_attr *axis = tn_v_attr_of(n, "axis");
     int a = tn_value_rank(g, n->in[0]), b = n->inputs > 1 ? tn_value_rank(g, n->in[1]) : -1;
     if (!up) {
         bool same = a >= 0 && a == b;
@@ -35,7 +35,8 @@ tn_status tn_step_broadcasting(tn_convert_node *n, int version, bool up) {
     int64_t at = axis && axis->kind == TN_ATTR_INT ? axis->as.i : strcmp(n->op, "PRelu") == 0 ? 1 : -1000;
     if (axis)
         tn_v_drop(n, axis);
-    if ((flag = tn_v_attr_of(n, "broadcast")))
+    tn_attr *flag = tn_v_attr_of(n, "broadcast"); /* after the drop, which moves attributes */
+    if (flag)
         tn_v_drop(n, flag);
     bool prelu = strcmp(n->op, "PRelu") == 0;
     if (at == -1000)

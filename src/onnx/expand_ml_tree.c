@@ -73,7 +73,8 @@ static tn_status two_classes(tn_expand *x, tn_forest *f, const tn_ml_labels *lab
         f->vote_target[i] = 0;
     f->targets = 1;
     f->bases = f->bases ? 1 : 0;
-    f->base = &base;
+    if (f->bases)
+        f->base[0] = base;
     TN_TRY(tn_forest_run(x, f, "sum", &scores));
     tn_value limit = tn_scalar_like(g, scores, probability ? 0.5 : 0);
     TN_TRY(tn_expand_set(x, 0, tn_ml_pick_second(x, labels, tn_greater(g, tn_squeeze(g, scores, 1, last), limit))));

@@ -184,12 +184,13 @@ static tn_status slice_by_data(tn_expand *x, const char *reason) {
         if (n < 0 && tn_expand_rank(x, i) == 1 && !tn_dim_is_const(g, tn_expand_dim(x, i, 0), &n))
             n = -1;
     }
-    if (tn_expand_has(x, 3) && (n = tn_expand_contents_i64(x, 3, list, TN_MAX_RANK)) < 0)
+    bool named = tn_expand_has(x, 3);
+    if (named && (n = tn_expand_contents_i64(x, 3, list, TN_MAX_RANK)) < 0)
         return tn_expand_later(x, "needs the axes");
     if (n < 0 || n > rank)
         return tn_expand_later(x, reason);
     for (int i = 0; i < n; i++) {
-        list[i] = tn_expand_has(x, 3) ? list[i] : i;
+        list[i] = named ? list[i] : i;
         steps[i] = 1;
     }
     if (tn_expand_has(x, 4) && tn_expand_contents_i64(x, 4, steps, TN_MAX_RANK) != n)
@@ -297,7 +298,7 @@ static tn_status pad(tn_expand *x, const tn_dim *lo, const tn_dim *hi, tn_value 
 
 static tn_status expand_pad(tn_expand *x) {
     tn_graph *g = x->graph;
-    tn_dim list[2 * TN_MAX_RANK], lo[TN_MAX_RANK], hi[TN_MAX_RANK];
+    tn_dim list[2 * TN_MAX_RANK], lo[TN_MAX_RANK] = {{0}}, hi[TN_MAX_RANK] = {{0}};
     int n, axes[TN_MAX_RANK], rank = tn_expand_rank(x, 0);
     TN_TRY(tn_expand_axes_input(x, 3, rank, axes, &n));
     int found = tn_expand_contents_dims(x, 1, list, 2 * TN_MAX_RANK);

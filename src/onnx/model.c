@@ -142,19 +142,19 @@ static tn_status collect_function(tn_onnx_reader *r, tn_slice message, function_
     tn_wire_field f;
     tn_wire_init(&w, message.data, message.size);
     while (tn_wire_next(&w, &f)) {
-        tn_slice_vec *list = NULL;
+        tn_slice_vec *list;
         switch (f.key) {
-        case TN_WIRE_KEY(1, TN_WIRE_BYTES): g->name = tn_wire_slice(&f); break;
+        case TN_WIRE_KEY(1, TN_WIRE_BYTES): g->name = tn_wire_slice(&f); continue;
         case TN_WIRE_KEY(4, TN_WIRE_BYTES): list = &g->inputs; break;
         case TN_WIRE_KEY(5, TN_WIRE_BYTES): list = &g->outputs; break;
         case TN_WIRE_KEY(7, TN_WIRE_BYTES): list = &g->nodes; break;
         case TN_WIRE_KEY(9, TN_WIRE_BYTES): list = &g->imports; break;
-        case TN_WIRE_KEY(10, TN_WIRE_BYTES): g->domain = tn_wire_slice(&f); break;
+        case TN_WIRE_KEY(10, TN_WIRE_BYTES): g->domain = tn_wire_slice(&f); continue;
         case TN_WIRE_KEY(11, TN_WIRE_BYTES): list = &g->defaults; break;
-        case TN_WIRE_KEY(13, TN_WIRE_BYTES): g->overload = tn_wire_slice(&f); break;
-        default: break;
+        case TN_WIRE_KEY(13, TN_WIRE_BYTES): g->overload = tn_wire_slice(&f); continue;
+        default: continue;
         }
-        if (list && !tn_vec_push(r->heap, list, tn_wire_slice(&f)))
+        if (!tn_vec_push(r->heap, list, tn_wire_slice(&f)))
             return tn_error_status();
     }
     return w.status;

@@ -207,6 +207,8 @@ static tn_status read_outputs(tn_onnx_reader *r, const graph_fields *g, tn_regio
 /* --- all of it ------------------------------------------------------------------------------------------------------------------- */
 
 tn_status tn_onnx_read_nodes(tn_onnx_reader *r, const tn_slice_vec *nodes, tn_region region) {
+    if (!nodes->len)
+        return TN_OK;
     uint32_t *order = tn_alloc_array(r->heap, nodes->len, sizeof *order);
     if (!order)
         return tn_error_status();

@@ -186,7 +186,7 @@ static bool take_posix(set_builder *b, bool *found) {
     *found = false;
     if (!peek(p, "[:"))
         return true;
-    const char *start = p->at + 2, *stop = start;
+    const char *start = p->at + 2, *stop;
     bool negated = start < p->end && *start == '^';
     start += negated;
     for (stop = start; stop < p->end && *stop >= 'a' && *stop <= 'z'; stop++) {

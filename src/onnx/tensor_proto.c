@@ -201,20 +201,19 @@ static tn_status admit(tn_onnx_source *s, uint64_t bytes) {
 /* --- data ------------------------------------------------------------------------------------------------------------------- */
 
 /* Bytes as they are in memory. A bool that is neither 0 nor 1 becomes 1. */
-static tn_tensor *over_bytes(tn_onnx_source *s, const proto *p, const plan *q, tn_mapping *mapping,
-                             const uint8_t *data) {
+static tn_tensor *over_bytes(tn_onnx_source *s, const proto *p, const plan *q, tn_mapping *mapping, tn_slice bytes) {
     bool odd = false;
     if (q->dtype == TN_BOOL)
-        for (size_t i = 0; i < q->bytes && !odd; i++)
-            odd = data[i] > 1;
-    if (mapping && !odd && q->bytes)
-        return tn_tensor_mapped(s->heap, q->dtype, p->rank, p->dims, mapping, data);
+        for (size_t i = 0; i < bytes.size && !odd; i++)
+            odd = bytes.data[i] > 1;
+    if (mapping && !odd && bytes.size)
+        return tn_tensor_mapped(s->heap, q->dtype, p->rank, p->dims, mapping, bytes.data);
     tn_tensor *t = tn_tensor_new(s->heap, q->dtype, p->rank, p->dims);
-    if (!t || !q->bytes)
+    if (!t || !bytes.size)
         return t;
-    memcpy(t->data, data, q->bytes);
-    for (size_t i = 0; odd && i < q->bytes; i++)
-        ((uint8_t *)t->data)[i] = data[i] != 0;
+    memcpy(t->data, bytes.data, bytes.size);
+    for (size_t i = 0; odd && i < bytes.size; i++)
+        ((uint8_t *)t->data)[i] = bytes.data[i] != 0;
     return t;
 }
 
@@ -280,7 +279,7 @@ static tn_tensor *from_list(tn_onnx_source *s, const proto *p, const plan *q) {
     /* a packed list of a fixed width is what memory holds */
     if ((q->payload == P_FLOAT || q->payload == P_DOUBLE) && p->fields[q->payload] == 1 &&
         p->packed[q->payload].size == q->bytes)
-        return over_bytes(s, p, q, s->mapping, p->packed[q->payload].data);
+        return over_bytes(s, p, q, s->mapping, p->packed[q->payload]);
     tn_tensor *t = tn_tensor_new(s->heap, q->dtype, p->rank, p->dims);
     if (!t)
         return NULL;
@@ -364,13 +363,13 @@ static tn_tensor *from_external(tn_onnx_source *s, const proto *p, const plan *q
                 TN_SLICE_ARG(location), bytes.size, length, offset);
         return NULL;
     }
-    return over_bytes(s, p, q, mapping, bytes.data + offset);
+    return over_bytes(s, p, q, mapping, (tn_slice){bytes.data + offset, q->bytes});
 }
 
 static tn_tensor *decode(tn_onnx_source *s, const proto *p, const plan *q) {
     switch (q->payload) {
     case P_EXTERNAL: return from_external(s, p, q);
-    case P_RAW: return over_bytes(s, p, q, s->mapping, p->packed[P_RAW].data);
+    case P_RAW: return over_bytes(s, p, q, s->mapping, p->packed[P_RAW]);
     case P_COUNT: return tn_tensor_new(s->heap, q->dtype, p->rank, p->dims);
     default: return from_list(s, p, q);
     }

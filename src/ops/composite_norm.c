@@ -167,9 +167,9 @@ static tn_status group_define(tn_graph *g, tn_node node, const tn_value *in, tn_
     tn_dim whole[TN_MAX_RANK], parts[TN_MAX_RANK + 1], groups = tn_dim_const(g, tn_attr_int(g, node, "groups"));
     for (int i = 0; i < rank; i++)
         whole[i] = parts[i + 1] = tn_value_dim(g, x, i);
-    parts[0] = whole[0];
+    parts[0] = tn_value_dim(g, x, 0);
     parts[1] = groups;
-    parts[2] = tn_dim_floordiv(g, whole[1], groups);
+    parts[2] = tn_dim_floordiv(g, tn_value_dim(g, x, 1), groups);
     tn_value y = standardize(g, node, tn_reshape_dims(g, x, rank + 1, parts), 2);
     y = affine_channels(g, node, in, tn_reshape_dims(g, y, rank, whole), x);
     return tn_composite_finish(g, y, in[0], out);

@@ -40,8 +40,8 @@ static int cut_segments(const conv *c, const tn_contract_unit *unit, segment *se
     for (int64_t column = unit->column, end = column + unit->columns; column < end; count++) {
         segment *s = &segments[count];
         int64_t rest = column % c->positions, at = rest % c->size[last];
-        s->columns = c->size[last] - at < end - column ? c->size[last] - at : end - column;
-        s->base = column / c->positions * c->x->strides[0];
+        *s = (segment){.columns = c->size[last] - at < end - column ? c->size[last] - at : end - column,
+                       .base = column / c->positions * c->x->strides[0]};
         for (int i = last; i >= 0; i--) {
             s->corner[i] = rest % c->size[i] * c->stride[i] - c->lo[i];
             rest /= c->size[i];

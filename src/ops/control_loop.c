@@ -292,11 +292,11 @@ static tn_status no_row(const tn_eval *e, tn_value row, uint32_t j, uint32_t out
 /* Stacks column `j` of the rows and sets it as output `output`; `value`: a row in the body. */
 static tn_status set_stacked(tn_eval *e, const row_vec *rows, uint32_t stacked, uint32_t j, uint32_t output,
                              tn_value value) {
-    int64_t dims[TN_MAX_RANK] = {stacked ? rows->len / stacked : 0};
+    int64_t trips = stacked ? rows->len / stacked : 0, dims[TN_MAX_RANK] = {trips};
     int rank;
     tn_dtype dtype;
     const tn_tensor *first = rows->len ? (const tn_tensor *)rows->data[j] : NULL;
-    if (first) {
+    if (rows->len) {
         if (first->rank >= TN_MAX_RANK)
             return tn_eval_fail(e, TN_ERR_LIMIT, "output %" PRIu32 ": rank above %d", output, TN_MAX_RANK);
         dtype = (tn_dtype)first->dtype;
@@ -308,7 +308,7 @@ static tn_status set_stacked(tn_eval *e, const row_vec *rows, uint32_t stacked, 
     tn_tensor *all = tn_tensor_create_in(e->heap, dtype, rank + 1, dims);
     if (!all)
         return tn_error_status();
-    for (int64_t t = 0; t < dims[0]; t++) {
+    for (int64_t t = 0; t < trips; t++) {
         tn_tensor *row = (tn_tensor *)rows->data[t * stacked + j];
         if (row->object.kind != TN_KIND_TENSOR || row->dtype != dtype || row->rank != rank ||
             memcmp(row->dims, dims + 1, (size_t)rank * sizeof *dims) != 0) {

@@ -113,7 +113,6 @@ static tn_status check_slice(tn_infer *c, const tn_operand_type *x, int axis, tn
         return TN_OK; /* it may be empty: any start */
     tn_dim_bounds(g, start, &low, &high);
     bool outside = high < 0 || tn_dim_at_most(g, x->dims[axis], start);
-    tn_dim last = start;
     if (!outside && tn_dim_is_const(g, size, &n)) {
         /* The last one, start + (n - 1) * step, where it is no larger than a size can be. */
         __int128 reach = (__int128)(n - 1) * step;
@@ -122,7 +121,7 @@ static tn_status check_slice(tn_infer *c, const tn_operand_type *x, int axis, tn
         if (reach > INT64_MAX / 2 || reach < -(INT64_MAX / 2)) {
             outside = tn_dim_is_const(g, start, &first) || reach > 0;
         } else if (n > 1) {
-            last = tn_dim_const(g, (int64_t)reach);
+            tn_dim last = tn_dim_const(g, (int64_t)reach);
             if (!tn_dim_is_const(g, start, &first))
                 last = tn_dim_add(g, start, last);
             if (last.id != 0) {
@@ -132,7 +131,7 @@ static tn_status check_slice(tn_infer *c, const tn_operand_type *x, int axis, tn
         }
     } else if (!outside && step > -((int64_t)1 << 31) && step < (int64_t)1 << 31) {
         tn_dim reach = tn_dim_mul(g, tn_dim_sub(g, size, tn_dim_const(g, 1)), tn_dim_const(g, step));
-        last = tn_dim_add(g, start, reach);
+        tn_dim last = tn_dim_add(g, start, reach);
         if (last.id == 0)
             return overflow(c, axis);
         tn_dim_bounds(g, last, &low, &high);

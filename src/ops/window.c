@@ -87,7 +87,7 @@ static void window_row(const windows *w, int64_t base, int64_t j0, int64_t n, tn
    begin. */
 static void window_axis(const windows *w, int axis, const int64_t *corner, int64_t base, int64_t j0, int64_t n,
                         tn_cell *acc) {
-    if (axis == w->outer) {
+    if (axis >= w->outer) {
         window_row(w, base, j0, n, acc);
         return;
     }

@@ -66,7 +66,7 @@ static tn_status copy_value(cone *c, tn_value v, int depth, tn_value *out) {
         out->id = (uint32_t)known;
         return TN_OK;
     }
-    tn_node maker = tn_value_producer(c->from, v), copy;
+    tn_node maker = tn_value_producer(c->from, v), copy = {0};
     if (!maker.id || tn_node_region_count(c->from, maker) || depth > MAX_DEPTH)
         return tn_fail(TN_ERR_USAGE, "evaluating a node whose inputs are not constant");
     tn_tensor *constant = tn_value_constant(c->from, v);

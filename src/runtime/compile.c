@@ -97,7 +97,7 @@ tn_status tn_compile(tn_model *m, const tn_compile_key *key, tn_compiled *c) {
     if (!c->plan)
         return tn_error_status();
     c->graph = c->plan->graph;
-    if (*key->dump && (status = dump_plan(m, c->plan, key->dump)) != TN_OK) {
+    if (*key->dump && dump_plan(m, c->plan, key->dump) != TN_OK) {
         tn_error_record error;
         tn_error_save(&error);
         tn_plan_destroy(c->plan);

@@ -91,8 +91,8 @@ static bool same_attr(const tn_attr *a, const tn_attr *b) {
     switch ((tn_attr_kind)a->kind) {
     case TN_ATTR_NONE: return true;
     case TN_ATTR_INT:
-    case TN_ATTR_DTYPE: return a->as.i == b->as.i;
-    case TN_ATTR_FLOAT: return memcmp(&a->as.f, &b->as.f, sizeof a->as.f) == 0;
+    case TN_ATTR_DTYPE:
+    case TN_ATTR_FLOAT: return a->as.i == b->as.i; /* a float by its bits: NaN is itself, -0 is not 0 */
     case TN_ATTR_STRING:
         return a->as.s.length == b->as.s.length && memcmp(a->as.s.data, b->as.s.data, a->as.s.length) == 0;
     case TN_ATTR_INTS: return !a->count || memcmp(a->as.ints, b->as.ints, a->count * sizeof *a->as.ints) == 0;
