@@ -238,7 +238,7 @@ tn_status tn_chain_run(const tn_kernel_args *args, uint32_t count) {
     }
     bool together = status == TN_OK && is_large(links, count);
     for (uint32_t first = 0; first < count && status == TN_OK;) {
-        group g = {.link = links + first, .heap = args->heap};
+        group g = {.link = links + first, .heap = args->heap, .rows = 1};
         g.count = together ? grow(&g, (int)(count - first)) : 1;
         status = run_group(&g, args);
         first += (uint32_t)g.count;
