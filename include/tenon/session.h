@@ -41,6 +41,7 @@ typedef struct tn_session_options {
 
 /* Prepares a session: optimises and compiles the model for its default inputs (once for each model and options). */
 TN_API tn_session *tn_session_create(tn_model *model, const tn_session_options *options);
+/* Runs that are under way on other threads end with TN_ERR_CANCELLED; it returns when they have. No run may begin any more. */
 TN_API void tn_session_destroy(tn_session *session);
 
 /* What is fed: a tensor, or any object (then tensor is NULL). Borrowed for the call. */
@@ -58,10 +59,34 @@ typedef struct tn_output {
     tn_object **object;
 } tn_output;
 
-/* Runs. An input left out that has no default is TN_ERR_INPUT, listing name, dtype and shape of all inputs. After a failure,
-   outputs are NULL (those created) or unspecified (those given). `inputs` may be 0; outputs are all or some of the model's. */
+/* Runs. An input left out that is needed and has no default is TN_ERR_INPUT, listing name, dtype and shape of all inputs. After a
+   failure, outputs are NULL (those created) or unspecified (those given). `inputs` may be 0.
+
+   Any named value outside of loop bodies and branches may be fed: it then replaces what makes it. Any may be asked for. Only what the
+   values asked for need is computed, and only inputs that they need are needed (all outputs, nothing inner fed: the whole model). What
+   is fed and asked for, as sets of names, is compiled once for each such set and shared by all sessions of a model (it keeps the 16
+   used last); a session remembers the 16 lists of names that it was called with last, and a call like one of them looks nothing up.
+   From the second run of the same sizes on, a run allocates nothing but outputs that it creates. */
 TN_API tn_status tn_session_run(tn_session *session, uint32_t inputs, const tn_binding *input, uint32_t outputs,
                                 const tn_output *output);
+
+/* A cancel token. Setting it ends the runs that it was given to, between two instructions, nodes or trips of a loop, with
+   TN_ERR_CANCELLED; the session stays usable. Thread safe; tn_cancel_set may be called from a signal handler. NULL is fine, but for
+   tn_cancel_is_set. It must outlive the runs. */
+typedef struct tn_cancel tn_cancel;
+TN_API tn_cancel *tn_cancel_create(void); /* not set; NULL when out of memory */
+TN_API void tn_cancel_destroy(tn_cancel *cancel);
+TN_API void tn_cancel_set(tn_cancel *cancel);
+TN_API void tn_cancel_reset(tn_cancel *cancel);
+TN_API bool tn_cancel_is_set(const tn_cancel *cancel);
+
+typedef struct tn_run_options {
+    size_t size;       /* set by TN_OPTIONS */
+    tn_cancel *cancel; /* NULL: none */
+} tn_run_options;
+/* tn_session_run with options; NULL: none. */
+TN_API tn_status tn_session_run_with(tn_session *session, uint32_t inputs, const tn_binding *input, uint32_t outputs,
+                                     const tn_output *output, const tn_run_options *options);
 
 /* What the session's plan is: number of nodes after the passes, kernels, bytes. 0 where it has no meaning (reference). */
 typedef struct tn_session_report {
@@ -72,6 +97,21 @@ typedef struct tn_session_report {
     uint64_t expansions, expansions_found, expansion_bytes;
 } tn_session_report;
 TN_API tn_status tn_session_describe(tn_session *session, tn_session_report *report);
+
+/* Memory, in bytes. */
+typedef struct tn_memory {
+    size_t in_use;  /* of the model's heap now: everything but what is mapped from files */
+    size_t peak;    /* the most so far */
+    size_t cached;  /* of it: kept by idle runs of this session for the next ones; tn_session_trim gives it back */
+    size_t arenas;  /* of `cached`: activations */
+    size_t weights; /* constants of the plan for the default inputs, mapped or not */
+    size_t packed;  /* of in_use: copies of weights as its kernels want them */
+    uint32_t plans; /* compiled forms that the model has now */
+    uint64_t compilations; /* so far */
+} tn_memory;
+TN_API tn_status tn_memory_report(tn_session *session, tn_memory *memory);
+/* Gives back what is cached (it is 0 then). Runs that are under way keep theirs. */
+TN_API void tn_session_trim(tn_session *session);
 /* The graph after the passes, for the default inputs. Lives as long as the session. */
 TN_API const tn_graph *tn_session_graph(tn_session *session);
 

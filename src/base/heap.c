@@ -15,6 +15,7 @@ struct tn_heap {
     atomic_uint_fast64_t allocations;
     atomic_uint_fast64_t fail_countdown; /* 0: off; 1: the next fails */
     atomic_bool fail_after;
+    bool relays; /* the allocator sets the error */
 };
 
 /* Stands right before each block. The allocator's own block starts `padding(align)` bytes before it. */
@@ -98,6 +99,10 @@ tn_heap *tn_heap_create(const tn_allocator *allocator) {
     }
     heap->allocator = *allocator;
     return heap;
+}
+
+void tn_heap_relay_errors(tn_heap *heap) {
+    heap->relays = true;
 }
 
 void tn_heap_destroy(tn_heap *heap) {
@@ -184,7 +189,8 @@ static void *allocate(tn_heap *heap, size_t size, size_t align, bool zero) {
     char *raw = raw_alloc(&heap->allocator, raw_size(size, align), align, zero);
     if (!raw) {
         atomic_fetch_sub(&heap->in_use, size);
-        tn_fail(TN_ERR_MEMORY, "out of memory: %zu bytes asked for", size);
+        if (!heap->relays)
+            tn_fail(TN_ERR_MEMORY, "out of memory: %zu bytes asked for", size);
         return NULL;
     }
     raise_peak(heap, now);

@@ -15,6 +15,8 @@ void *tn_alloc_aligned(tn_heap *heap, size_t size, size_t align);
 void *tn_realloc(tn_heap *heap, void *block, size_t new_size);
 /* Frees a block of any of the above; NULL is fine. `heap` must be the one it came from. */
 void tn_free(tn_heap *heap, void *block);
+/* For a heap whose allocator takes from another heap: a failure keeps that one's error. */
+void tn_heap_relay_errors(tn_heap *heap);
 /* Byte counts that never come from malloc (mappings are not counted; packed arenas are). */
 char *tn_strdup(tn_heap *heap, const char *text);
 char *tn_strndup(tn_heap *heap, const char *text, size_t length); /* NUL is added; text may hold NULs */

@@ -186,6 +186,9 @@ typedef tn_value tn_outer_lookup(void *ctx, tn_value outer);
 tn_status tn_region_copy(tn_graph *graph, const tn_graph *source, tn_region region, uint32_t n_args,
                          const tn_value *args, uint32_t n_results, tn_value *results, tn_outer_lookup *outer,
                          void *ctx);
+/* A type of another graph in this one: symbols go by their names, fresh ones are made anew. `open`: sizes that are no constant and no
+   named symbol become fresh symbols. Null with the sticky error on failure. */
+tn_type tn_type_copy(tn_graph *graph, const tn_graph *source, tn_type type, bool open);
 tn_status tn_node_move_before(tn_graph *graph, tn_node node, tn_node before);
 /* Takes an argument that has no uses away from a region; later ones move up. An input of the graph loses its default too. */
 tn_status tn_region_remove_arg(tn_graph *graph, tn_region region, uint32_t index);

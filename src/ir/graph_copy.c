@@ -4,6 +4,7 @@
 typedef struct copier {
     tn_graph *to;
     const tn_graph *from;
+    bool open;       /* tn_type_copy */
     bool exact;      /* clone: symbols, types and contents are taken as they are, nothing is inferred */
     uint32_t *value; /* by value id of `from`: id in `to`, 0 not copied (yet) */
     uint32_t *node;  /* clone only, else NULL */
@@ -44,6 +45,11 @@ static tn_dim copy_dim(copier *c, tn_dim dim) {
         return tn_dim_const(c->to, e.constant);
     if (e.kind == TN_DIM_SYMBOL)
         return copy_symbol(c, e.symbol);
+    if (c->open) {
+        int64_t low, high;
+        tn_dim_bounds(c->from, dim, &low, &high);
+        return tn_dim_fresh(c->to, low < 0 ? 0 : low, high);
+    }
     c->depth++;
     tn_dim r = {0};
     if (e.kind == TN_DIM_ADD || e.kind == TN_DIM_MUL) {
@@ -83,6 +89,11 @@ static tn_type copy_type(copier *c, tn_type t) {
     for (int i = 0; i < rank; i++)
         dims[i] = copy_dim(c, tn_type_dims(c->from, t)[i]);
     return tn_type_tensor(c->to, tn_type_dtype(c->from, t), rank, dims);
+}
+
+tn_type tn_type_copy(tn_graph *graph, const tn_graph *source, tn_type type, bool open) {
+    copier c = {.to = graph, .from = source, .open = open};
+    return copy_type(&c, type);
 }
 
 /* --- nodes ------------------------------------------------------------------------------------------------------------------ */

@@ -203,3 +203,47 @@ bool tn_object_equal(const tn_object *a, const tn_object *b) {
             return false;
     return true;
 }
+
+#define MOST_NESTED 256
+
+/* Whether any part of an object lies on a heap. */
+static bool lies_on(const tn_object *object, const tn_heap *heap, int depth) {
+    if (object->heap == heap)
+        return true;
+    if (object->kind == TN_KIND_TENSOR) {
+        const tn_storage *storage = ((const tn_tensor *)object)->storage;
+        return storage != NULL && storage->heap == heap;
+    }
+    const container *c = (const container *)object;
+    for (size_t i = 0; i < c->count; i++)
+        if (depth == MOST_NESTED || lies_on(c->items[i], heap, depth + 1))
+            return true;
+    return false;
+}
+
+static tn_object *move(tn_object *object, const tn_heap *from, tn_heap *to, int depth) {
+    if (!lies_on(object, from, 0))
+        return tn_object_retain(object);
+    if (object->kind == TN_KIND_TENSOR)
+        return (tn_object *)tn_tensor_copy_in(to, (tn_tensor *)object);
+    if (depth == MOST_NESTED) {
+        tn_fail(TN_ERR_LIMIT, "sequences and optionals are nested deeper than %d", MOST_NESTED);
+        return NULL;
+    }
+    container *c = (container *)object;
+    tn_object *made = container_create(to, (tn_kind)object->kind, c->count, c->items);
+    for (size_t i = 0; made && i < c->count; i++) {
+        tn_object *item = move(c->items[i], from, to, depth + 1);
+        if (!item) {
+            tn_object_destroy(made);
+            return NULL;
+        }
+        tn_object_destroy(((container *)made)->items[i]);
+        ((container *)made)->items[i] = item;
+    }
+    return made;
+}
+
+tn_object *tn_object_move(tn_object *object, const tn_heap *from, tn_heap *to) {
+    return object ? move(object, from, to, 0) : NULL;
+}

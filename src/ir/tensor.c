@@ -136,8 +136,9 @@ tn_tensor *tn_tensor_create(tn_dtype dtype, int rank, const int64_t *dims) {
     return owning_create(NULL, dtype, rank, dims, true);
 }
 
-tn_tensor *tn_tensor_wrap_strided(tn_dtype dtype, int rank, const int64_t *dims, const int64_t *strides, void *data) {
-    tn_tensor *tensor = shell_create(NULL, dtype, rank, dims, strides);
+tn_tensor *tn_tensor_wrap_in(tn_heap *heap, tn_dtype dtype, int rank, const int64_t *dims, const int64_t *strides,
+                             void *data) {
+    tn_tensor *tensor = shell_create(heap, dtype, rank, dims, strides);
     if (tensor == NULL)
         return NULL;
     if (data == NULL && tensor->count > 0)
@@ -148,8 +149,12 @@ tn_tensor *tn_tensor_wrap_strided(tn_dtype dtype, int rank, const int64_t *dims,
         tensor->data = data;
         return tensor;
     }
-    tn_free(NULL, tensor);
+    tn_free(heap, tensor);
     return NULL;
+}
+
+tn_tensor *tn_tensor_wrap_strided(tn_dtype dtype, int rank, const int64_t *dims, const int64_t *strides, void *data) {
+    return tn_tensor_wrap_in(NULL, dtype, rank, dims, strides, data);
 }
 
 tn_tensor *tn_tensor_wrap(tn_dtype dtype, int rank, const int64_t *dims, void *data) {
@@ -438,7 +443,7 @@ tn_status tn_tensor_assign(tn_tensor *to, const tn_tensor *from) {
     return TN_OK;
 }
 
-static tn_tensor *copy_in(tn_heap *heap, const tn_tensor *tensor) {
+tn_tensor *tn_tensor_copy_in(tn_heap *heap, const tn_tensor *tensor) {
     tn_tensor *copy = tn_tensor_new(heap, (tn_dtype)tensor->dtype, tensor->rank, tensor->dims);
     if (copy != NULL && tn_tensor_assign(copy, tensor) != TN_OK) {
         tn_tensor_destroy(copy);
@@ -452,11 +457,11 @@ tn_tensor *tn_tensor_copy(const tn_tensor *tensor) {
         tn_fail(TN_ERR_USAGE, "the tensor to copy is NULL");
         return NULL;
     }
-    return copy_in(tensor->object.heap, tensor);
+    return tn_tensor_copy_in(tensor->object.heap, tensor);
 }
 
 tn_tensor *tn_tensor_contiguous(tn_heap *heap, tn_tensor *tensor) {
-    return tensor->contiguous ? tn_tensor_retain(tensor) : copy_in(heap, tensor);
+    return tensor->contiguous ? tn_tensor_retain(tensor) : tn_tensor_copy_in(heap, tensor);
 }
 
 const char *tn_tensor_describe(const tn_tensor *tensor, char *text, size_t size) {

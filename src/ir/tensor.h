@@ -44,6 +44,13 @@ tn_tensor *tn_tensor_mapped(tn_heap *heap, tn_dtype dtype, int rank, const int64
                             const void *data);
 /* Uninitialised contiguous tensor, 64-byte aligned (strings are zeroed). */
 tn_tensor *tn_tensor_new(tn_heap *heap, tn_dtype dtype, int rank, const int64_t *dims);
+/* tn_tensor_wrap_strided with the tensor itself on a heap. */
+tn_tensor *tn_tensor_wrap_in(tn_heap *heap, tn_dtype dtype, int rank, const int64_t *dims, const int64_t *strides,
+                             void *data);
+/* A contiguous copy on a heap. */
+tn_tensor *tn_tensor_copy_in(tn_heap *heap, const tn_tensor *tensor);
+/* What of an object lies on heap `from`, copied to heap `to` with all inside; other objects are retained. */
+tn_object *tn_object_move(tn_object *object, const tn_heap *from, tn_heap *to);
 /* A view of `base` (its storage is retained; a borrowed base must outlive it): any dims and strides, `offset` in elements
    from base's first element. The caller guarantees that it stays inside. Not for sub-byte dtypes unless contiguous at offset 0. */
 tn_tensor *tn_tensor_view(tn_heap *heap, const tn_tensor *base, tn_dtype dtype, int rank, const int64_t *dims,

@@ -82,38 +82,20 @@ size_t tn_planner_bound(tn_heap *heap, uint32_t count, const tn_lifetime *buffer
     return (size_t)most;
 }
 
-tn_status tn_planner_place(tn_heap *heap, uint32_t count, tn_lifetime *buffers, size_t *total) {
-    *total = 0;
-    if (!count)
-        return TN_OK;
+/* The sum of all, each aligned; false when it overflows. */
+static bool fits_address_space(uint32_t count, const tn_lifetime *buffers) {
     size_t sum = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (buffers[i].bytes > (size_t)INT64_MAX / 2 || sum > (size_t)INT64_MAX / 2 - align_up(buffers[i].bytes))
-            return tn_fail(TN_ERR_LIMIT, "the activations of this run are larger than the address space");
+            return false;
         sum += align_up(buffers[i].bytes);
     }
-    item *items = tn_alloc_array(heap, count, sizeof *items);
-    uint32_t *order = tn_alloc_array(heap, count, 3 * sizeof *order);
-    if (!items || !order) {
-        tn_free(heap, items);
-        tn_free(heap, order);
-        return TN_ERR_MEMORY;
-    }
-    uint32_t *sorted = order + count, *trial = sorted + count;
-    for (uint32_t i = 0; i < count; i++)
-        items[i] = (item){align_up(buffers[i].bytes), 0, buffers[i].first, buffers[i].last, i};
-    qsort(items, count, sizeof *items, by_size);
-    for (uint32_t i = 0; i < count; i++)
-        order[i] = i;
-    size_t best = place(items, order, count, sorted), bound = tn_planner_bound(heap, count, buffers);
-    if (best && !bound) {
-        tn_free(heap, items);
-        tn_free(heap, order);
-        return TN_ERR_MEMORY;
-    }
-    for (uint32_t i = 0; i < count; i++)
-        buffers[items[i].index].offset = items[i].offset;
-    /* Exchange: a buffer that ends at the top moves to the front of the order; kept when the arena shrinks. */
+    return true;
+}
+
+/* Exchange: a buffer that ends at the top moves to the front of the order; kept when the arena shrinks. Offsets are in `buffers`. */
+static size_t exchange(item *items, uint32_t *order, uint32_t *sorted, uint32_t *trial, uint32_t count,
+                       tn_lifetime *buffers, size_t best, size_t bound) {
     for (int round = 0; round < 64 && best > bound && count > 2 && count < 5000; round++) {
         uint32_t top = 0;
         for (uint32_t i = 0; i < count; i++)
@@ -134,8 +116,60 @@ tn_status tn_planner_place(tn_heap *heap, uint32_t count, tn_lifetime *buffers, 
                 buffers[items[i].index].offset = items[i].offset;
         }
     }
+    return best;
+}
+
+/* Whether the order of before gives an arena as near to the bound as then; its offsets are in `items`. */
+static bool good_again(const tn_placement *p, item *items, uint32_t *sorted, uint32_t count, size_t bound,
+                       size_t *total) {
+    if (!p->known)
+        return false;
+    *total = place(items, p->order, count, sorted);
+    return *total == bound ||
+           (p->total > p->bound && (double)*total / (double)bound <= (double)p->total / (double)p->bound);
+}
+
+tn_status tn_planner_place_again(tn_heap *heap, uint32_t count, tn_lifetime *buffers, tn_placement *p, size_t *total) {
+    *total = 0;
+    if (!count)
+        return TN_OK;
+    if (!fits_address_space(count, buffers))
+        return tn_fail(TN_ERR_LIMIT, "the activations of this run are larger than the address space");
+    item *items = tn_alloc_array(heap, count, sizeof *items);
+    uint32_t *order = tn_alloc_array(heap, count, 3 * sizeof *order);
+    size_t bound = items && order ? tn_planner_bound(heap, count, buffers) : 0, most = 0;
+    for (uint32_t i = 0; i < count && items; i++) {
+        items[i] = (item){align_up(buffers[i].bytes), 0, buffers[i].first, buffers[i].last, i};
+        most = items[i].bytes > most ? items[i].bytes : most;
+    }
+    if (!items || !order || bound < most) {
+        tn_free(heap, items);
+        tn_free(heap, order);
+        return TN_ERR_MEMORY;
+    }
+    uint32_t *sorted = order + count, *trial = sorted + count;
+    if (!good_again(p, items, sorted, count, bound, total)) {
+        qsort(items, count, sizeof *items, by_size);
+        for (uint32_t i = 0; i < count; i++)
+            order[i] = i;
+        *total = place(items, order, count, sorted);
+        for (uint32_t i = 0; i < count; i++)
+            buffers[items[i].index].offset = items[i].offset;
+        *total = exchange(items, order, sorted, trial, count, buffers, *total, bound);
+        for (uint32_t i = 0; i < count && p->order; i++)
+            p->order[i] = items[order[i]].index;
+        p->known = p->order != NULL;
+        p->total = *total;
+        p->bound = bound;
+    } else
+        for (uint32_t i = 0; i < count; i++)
+            buffers[i].offset = items[i].offset;
     tn_free(heap, items);
     tn_free(heap, order);
-    *total = best;
     return TN_OK;
+}
+
+tn_status tn_planner_place(tn_heap *heap, uint32_t count, tn_lifetime *buffers, size_t *total) {
+    tn_placement none = {0};
+    return tn_planner_place_again(heap, count, buffers, &none, total);
 }

@@ -59,8 +59,10 @@ tn_late_cache *tn_late_cache_create(tn_heap *heap) {
     c->parent = heap;
     c->heap = tn_heap_create(&(tn_allocator){.alloc = from_parent, .free = to_parent, .user = heap});
     c->mutex = c->heap ? tn_mutex_create(heap) : NULL;
-    if (c->mutex)
+    if (c->mutex) {
+        tn_heap_relay_errors(c->heap);
         return c;
+    }
     tn_late_cache_destroy(c);
     return NULL;
 }

@@ -37,16 +37,37 @@ static tn_status read_dims(tn_frame *f, const tn_bind_read *r) {
     return TN_OK;
 }
 
-static void evaluate_sizes(tn_frame *f, uint32_t segment) {
+static void evaluate_sizes(tn_frame *f, const tn_segment *segment) {
     const tn_plan *p = f->plan;
-    for (uint32_t i = 0; i < p->size.len; i++) {
-        if (p->size_segment.data[i] != segment)
-            continue;
+    for (uint32_t n = 0; n < segment->sizes; n++) {
+        uint32_t i = f->size_list[segment->size + n];
         f->lacking -= f->missing[i];
         f->missing[i] = !tn_dim_eval(&p->graph->dims, &f->env, p->size.data[i], &f->size[i]);
         f->lacking += f->missing[i];
         if (f->missing[i])
             f->size[i] = 0;
+    }
+}
+
+/* A symbol whose value is another than the one that f->version stands for makes a new version. */
+static void note_symbol(void *ctx, uint32_t symbol) {
+    tn_frame *f = ctx;
+    if (symbol >= f->env.count || (f->env.bound[symbol] == f->was_bound[symbol] &&
+                                   (!f->env.bound[symbol] || f->env.value[symbol] == f->was_value[symbol])))
+        return;
+    f->was_bound[symbol] = f->env.bound[symbol];
+    f->was_value[symbol] = f->env.value[symbol];
+    f->version++;
+}
+
+static void note_symbols(tn_frame *f, const tn_segment *segment) {
+    const tn_plan *p = f->plan;
+    for (uint32_t i = 0; i < segment->symbols; i++)
+        note_symbol(f, f->symbol_list[segment->symbol + i]);
+    for (uint32_t i = 0; i < segment->reads; i++) {
+        const tn_bind_read *r = &p->bind_read.data[f->read_list[segment->read + i]];
+        for (int axis = 0; axis < tn_value_rank(p->graph, r->value); axis++)
+            tn_dim_symbols(&p->graph->dims, tn_value_dim(p->graph, r->value, axis), note_symbol, f);
     }
 }
 
@@ -61,22 +82,32 @@ static tn_status charge(tn_frame *f, uint64_t bytes) {
     return TN_ERR_LIMIT;
 }
 
-/* Memory for slots in place of what the block held; the block is empty on failure. */
+/* Memory for slots: what the block holds where that is enough, else other memory; the block is empty on failure. Under a limit it never
+   holds more than it uses. */
 static tn_status block_renew(tn_frame *f, tn_block *b, uint64_t bytes) {
     uint64_t before = f->bytes -= b->bytes;
-    tn_free(f->heap, b->data);
-    *b = (tn_block){0};
+    b->bytes = 0;
     tn_status status = charge(f, bytes);
-    if (status == TN_OK && !(b->data = tn_alloc_aligned(f->heap, (size_t)bytes + TN_PLAN_ALIGN, TN_PLAN_ALIGN)))
-        status = tn_error_status();
+    if (status == TN_OK && (!b->data || b->held < bytes || (f->options->max_bytes && b->held > bytes))) {
+        tn_free(f->home, b->data);
+        b->held = 0;
+        b->data = tn_alloc_aligned(f->home, (size_t)bytes + TN_PLAN_ALIGN, TN_PLAN_ALIGN);
+        if (b->data)
+            b->held = bytes;
+        else
+            status = tn_error_status();
+    }
     if (status == TN_OK)
         b->bytes = bytes;
-    else
+    else {
+        tn_free(f->home, b->data);
+        *b = (tn_block){0};
         f->bytes = before;
+    }
     return status;
 }
 
-/* An output that is made by a kernel lies in a tensor of its own. */
+/* An output that is made by a kernel lies in a tensor of its own: the caller's, if that can be written in place. */
 static tn_status fetched_slot(tn_frame *f, uint32_t index) {
     const tn_slot *s = &f->plan->slot.data[index];
     const tn_graph *g = f->plan->graph;
@@ -85,8 +116,28 @@ static tn_status fetched_slot(tn_frame *f, uint32_t index) {
     for (int i = 0; i < rank; i++)
         if (!tn_dim_eval(&g->dims, &f->env, tn_value_dim(g, s->value, i), &dims[i]) || dims[i] < 0)
             return TN_OK; /* the check before its node ends the run */
+    uint32_t output = f->output_of[index];
+    tn_tensor *mine = f->into && output != UINT32_MAX ? f->into[output] : NULL;
+    if (mine) {
+        bool same = mine->dtype == s->dtype && mine->rank == rank;
+        for (int i = 0; same && i < rank; i++)
+            same = mine->dims[i] == dims[i];
+        if (!same) {
+            tn_tensor result = {.dtype = s->dtype, .rank = (uint8_t)rank};
+            memcpy(result.dims, dims, (size_t)rank * sizeof *dims);
+            return tn_frame_fail_output(f, output, mine, &result);
+        }
+    }
+    size_t element = (size_t)tn_dtype_bits((tn_dtype)s->dtype) / 8;
+    tn_object_destroy(f->object[index]); /* of an earlier trip */
+    f->object[index] = NULL;
+    if (mine && mine->contiguous && (uintptr_t)mine->data % (element > 1 ? element : 1) == 0) {
+        f->object[index] = (tn_object *)tn_tensor_retain(mine);
+        f->slot[index] = mine->data;
+        return TN_OK;
+    }
     TN_TRY(charge(f, (uint64_t)f->size[s->bytes]));
-    tn_tensor *t = tn_tensor_new(f->heap, (tn_dtype)s->dtype, rank, dims);
+    tn_tensor *t = tn_tensor_new(mine ? f->heap : f->home, (tn_dtype)s->dtype, rank, dims);
     if (!t)
         return tn_error_status();
     f->object[index] = (tn_object *)t;
@@ -103,29 +154,30 @@ static bool is_conditional(const tn_plan *p, int32_t at) {
 }
 
 /* Places the slots of a segment in one block of memory; with `late`, those of code that may be left out are not among them. */
-static tn_status place_slots(tn_frame *f, uint32_t segment, bool late, tn_lifetime *life, uint32_t *which) {
+static tn_status place_slots(tn_frame *f, uint32_t segment, bool late) {
     const tn_plan *p = f->plan;
+    tn_segment *part = &f->segment[segment];
+    tn_placement none = {0};
     uint32_t n = 0;
-    for (uint32_t i = 0; i < p->slot.len; i++) {
+    for (uint32_t k = 0; k < part->slots; k++) {
+        uint32_t i = f->slot_list[part->slot + k];
         const tn_slot *s = &p->slot.data[i];
-        if (s->kind != TN_SLOT_ARENA || s->segment != segment || s->fetched)
-            continue;
         if (late && f->size[s->bytes] > 0 && is_conditional(p, s->first)) {
             f->slot[i] = NULL;
             continue;
         }
         /* negative or missing: a check comes before its first use, or it lies in a branch that is not taken */
         int64_t bytes = f->size[s->bytes] < 0 ? 0 : f->size[s->bytes];
-        life[n] = (tn_lifetime){.first = s->first, .last = s->last, .bytes = (size_t)bytes};
-        which[n++] = i;
+        f->life[n] = (tn_lifetime){.first = s->first, .last = s->last, .bytes = (size_t)bytes};
+        f->which[n++] = i;
     }
     size_t total = 0;
-    tn_status status = tn_planner_place(f->heap, n, life, &total);
-    if (status == TN_OK)
-        status = block_renew(f, &f->arena[segment], total);
-    for (uint32_t i = 0; i < n && status == TN_OK; i++)
-        f->slot[which[i]] = (char *)f->arena[segment].data + life[i].offset;
-    return status;
+    TN_TRY(tn_planner_place_again(f->heap, n, f->life, late ? &none : &part->placement, &total));
+    TN_TRY(block_renew(f, &f->arena[segment], total));
+    part->bytes = total;
+    for (uint32_t i = 0; i < n; i++)
+        f->slot[f->which[i]] = (char *)f->arena[segment].data + f->life[i].offset;
+    return TN_OK;
 }
 
 static bool has_conditional(const tn_plan *p) {
@@ -156,34 +208,37 @@ static void say_largest(const tn_frame *f, uint32_t segment) {
 }
 
 void tn_frame_unbind(tn_frame *f, uint32_t segment) {
-    const tn_plan *p = f->plan;
-    for (uint32_t i = 0; segment && i < p->symbol_segment.len; i++)
-        if (p->symbol_segment.data[i] == segment)
-            f->env.bound[i] = 0;
+    for (uint32_t i = 0; segment && i < f->segment[segment].symbols; i++)
+        f->env.bound[f->symbol_list[f->segment[segment].symbol + i]] = 0;
+}
+
+void tn_frame_forget(tn_frame *f) {
+    for (uint32_t i = 0; i <= f->plan->segments; i++)
+        f->segment[i].version = 0;
 }
 
 tn_status tn_frame_bind(tn_frame *f, uint32_t segment) {
     const tn_plan *p = f->plan;
+    tn_segment *part = &f->segment[segment];
     tn_frame_unbind(f, segment);
-    for (uint32_t i = 0; i < p->bind_read.len; i++)
-        if (p->bind_read.data[i].segment == segment)
-            TN_TRY(read_dims(f, &p->bind_read.data[i]));
-    evaluate_sizes(f, segment);
-    for (uint32_t i = 0; i < p->slot.len; i++)
-        if (p->slot.data[i].kind == TN_SLOT_ARENA && p->slot.data[i].segment == segment && p->slot.data[i].fetched)
-            TN_TRY(fetched_slot(f, i));
-    tn_lifetime *life = tn_alloc_array(f->heap, p->slot.len + 1, sizeof *life);
-    uint32_t *which = tn_alloc_array(f->heap, p->slot.len + 1, sizeof *which);
-    tn_status status = life && which ? place_slots(f, segment, false, life, which) : TN_ERR_MEMORY;
-    if (life && which && (status == TN_ERR_LIMIT || status == TN_ERR_MEMORY) && has_conditional(p)) {
+    for (uint32_t i = 0; i < part->reads; i++)
+        TN_TRY(read_dims(f, &p->bind_read.data[f->read_list[part->read + i]]));
+    note_symbols(f, part);
+    bool again = part->version == f->version; /* nothing that its sizes depend on has changed */
+    part->version = 0;
+    if (!again)
+        evaluate_sizes(f, part);
+    for (uint32_t i = 0; i < part->fetches; i++)
+        TN_TRY(fetched_slot(f, f->fetched_list[part->fetched + i]));
+    tn_status status = again ? block_renew(f, &f->arena[segment], part->bytes) : place_slots(f, segment, false);
+    if ((status == TN_ERR_LIMIT || status == TN_ERR_MEMORY) && has_conditional(p)) {
         /* perhaps it is a branch that is too large, and not taken: its slots wait for their first use */
-        if (!f->late && !(f->late = tn_alloc_array(f->heap, p->slot.len + 1, sizeof *f->late)))
+        if (!f->late && !(f->late = tn_alloc_array(f->home, p->slot.len + 1, sizeof *f->late)))
             status = TN_ERR_MEMORY;
         else
-            status = place_slots(f, segment, true, life, which);
-    }
-    tn_free(f->heap, life);
-    tn_free(f->heap, which);
+            status = place_slots(f, segment, true);
+    } else if (status == TN_OK)
+        part->version = f->version;
     if (status == TN_ERR_MEMORY || status == TN_ERR_LIMIT)
         say_largest(f, segment);
     return status;

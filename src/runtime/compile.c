@@ -18,7 +18,7 @@ static void log_text(void *ctx, const char *text) {
         m->log(m->log_user, text);
 }
 
-static tn_status run_passes(tn_model *m, const tn_compile_key *key, tn_graph *g, const uint32_t *value_map) {
+static tn_status run_passes(tn_model *m, const tn_compile_key *key, tn_graph *g) {
     bool reference = key->backend == TN_BACKEND_REFERENCE;
     tn_pass_context c = {.level = key->level,
                          .disable = key->disable,
@@ -44,9 +44,14 @@ static tn_status run_passes(tn_model *m, const tn_compile_key *key, tn_graph *g,
     tn_value *fed = tn_alloc_array(m->heap, n + 1u, sizeof *fed);
     if (!fed)
         return TN_ERR_MEMORY;
-    for (uint32_t i = 0; i < n; i++)
-        if (key->fed && key->fed[i])
-            fed[c.fed_count++] = (tn_value){value_map[tn_graph_input(m->graph, i).id]};
+    for (uint32_t i = 0, k = 0; i < n && key->fed; i++) { /* a part has some of the inputs, in the same order */
+        const char *name = tn_value_name(m->graph, tn_graph_input(m->graph, i));
+        if (k == tn_graph_input_count(g) || strcmp(tn_value_name(g, tn_graph_input(g, k)), name) != 0)
+            continue;
+        if (key->fed[i])
+            fed[c.fed_count++] = tn_graph_input(g, k);
+        k++;
+    }
     c.fed = fed;
     tn_status status = tn_graph_fix_dims(g, key->dims);
     if (status == TN_OK)
@@ -72,12 +77,10 @@ static tn_status dump_plan(tn_model *m, const tn_plan *plan, const char *folder)
 }
 
 tn_status tn_compile(tn_model *m, const tn_compile_key *key, tn_compiled *c) {
-    uint32_t *value_map;
-    tn_graph *g = tn_graph_clone(m->graph, &value_map, NULL);
+    tn_graph *g = key->cut ? tn_graph_cut(m->graph, key->cut) : tn_graph_clone(m->graph, NULL, NULL);
     if (!g)
         return tn_error_status();
-    tn_status status = run_passes(m, key, g, value_map);
-    tn_graph_free_map(m->graph, value_map);
+    tn_status status = run_passes(m, key, g);
     if (status == TN_OK)
         status = tn_graph_check(g);
     if (status != TN_OK) {

@@ -26,11 +26,11 @@ static tn_status bad_input(const frame *f, tn_value v, const tn_object *object, 
 }
 
 /* What kernels read: contiguous and aligned to its elements. */
-static tn_tensor *readable(tn_tensor *t) {
+static tn_tensor *readable(const frame *f, tn_tensor *t) {
     size_t element = (size_t)tn_dtype_bits((tn_dtype)t->dtype) / 8;
     if (t->contiguous && (element < 2 || (uintptr_t)t->data % (element > 8 ? 8 : element) == 0))
         return tn_tensor_retain(t);
-    return tn_tensor_copy(t);
+    return tn_tensor_copy_in(f->heap, t);
 }
 
 static tn_status take_input(frame *f, uint32_t index, tn_object *object) {
@@ -60,7 +60,7 @@ static tn_status take_input(frame *f, uint32_t index, tn_object *object) {
         return bad_input(f, v, object, "its element type");
     if (tn_type_rank(g, type) >= 0 && tn_type_rank(g, type) != t->rank)
         return bad_input(f, v, object, "its rank");
-    t = readable(t);
+    t = readable(f, t);
     if (!t)
         return TN_ERR_MEMORY;
     f->object[view->slot] = (tn_object *)t;
@@ -98,7 +98,7 @@ static tn_object *view_object(const frame *f, uint32_t index) {
     if (base)
         return (tn_object *)tn_tensor_view(f->heap, base, dtype, view->rank, dims, strides, offset);
     char *data = (char *)f->slot[view->slot] + offset * (tn_dtype_bits(dtype) / 8);
-    return (tn_object *)tn_tensor_wrap_strided(dtype, view->rank, dims, strides, data);
+    return (tn_object *)tn_tensor_wrap_in(f->heap, dtype, view->rank, dims, strides, data);
 }
 
 /* Gives the result of a host instruction to its slot. */
@@ -124,7 +124,7 @@ static tn_status give(frame *f, uint32_t index, tn_object *object) {
         return TN_OK;
     }
     tn_object *kept =
-        object->kind == TN_KIND_TENSOR ? (tn_object *)readable((tn_tensor *)object) : tn_object_retain(object);
+        object->kind == TN_KIND_TENSOR ? (tn_object *)readable(f, (tn_tensor *)object) : tn_object_retain(object);
     if (!kept)
         return TN_ERR_MEMORY;
     tn_object_destroy(f->object[index]);
@@ -159,7 +159,7 @@ static tn_status prepare_output(frame *f, uint32_t slot, tn_object **out) {
             return tn_fail(TN_ERR_LIMIT, "this run needs %" PRIu64 " bytes, the limit is %" PRIu64,
                            f->bytes + (uint64_t)bytes, f->options->max_bytes);
     }
-    *out = (tn_object *)(placed ? tn_tensor_wrap((tn_dtype)s->dtype, rank, dims, f->slot[slot])
+    *out = (tn_object *)(placed ? tn_tensor_wrap_in(f->heap, (tn_dtype)s->dtype, rank, dims, NULL, f->slot[slot])
                                 : tn_tensor_new(f->heap, (tn_dtype)s->dtype, rank, dims));
     return *out ? TN_OK : tn_error_status();
 }
@@ -218,7 +218,9 @@ static tn_status run_regions(frame *f, const tn_host_call *h, tn_object **in, tn
                            .max_bytes = bytes_left(f),
                            .log = f->options->log,
                            .log_ctx = f->options->log_ctx,
-                           .late = f->options->late};
+                           .late = f->options->late,
+                           .cancelled = f->options->cancelled,
+                           .cancel_ctx = f->options->cancel_ctx};
     if (status == TN_OK)
         status = tn_interp_run_node(p->graph, &o, h->node, &f->env, n, values, objects, out);
     for (uint32_t i = 0; i < n; i++)
@@ -279,6 +281,8 @@ static tn_status run_code(frame *f) {
     const tn_plan *p = f->plan;
     for (uint32_t pc = 0; pc < p->code.len; pc++) {
         const tn_instruction in = p->code.data[pc];
+        if (f->options->cancelled && f->options->cancelled(f->options->cancel_ctx))
+            return tn_fail(TN_ERR_CANCELLED, "the run was cancelled");
         if ((f->lacking || f->late) && (in.op == TN_DO_CALL || in.op == TN_DO_HOST)) {
             bool skip;
             TN_TRY(tn_frame_admit(f, &in, &skip));
@@ -319,20 +323,40 @@ static tn_status run_code(frame *f) {
     return TN_OK;
 }
 
+tn_status tn_frame_fail_output(const frame *f, uint32_t output, const tn_tensor *given, const tn_tensor *result) {
+    char a[200], b[200];
+    tn_fail(TN_ERR_INPUT, "output '%s': the tensor given for it is %s, the result is %s",
+            tn_graph_output_name(f->plan->graph, output), tn_tensor_describe(given, a, sizeof a),
+            tn_tensor_describe(result, b, sizeof b));
+    tn_fail_hint("give a tensor of the result's type and shape, or NULL to receive a new one");
+    return TN_ERR_INPUT;
+}
+
+/* Writes a result into the caller's tensor. */
+static tn_status write_output(const frame *f, uint32_t index, const tn_object *result) {
+    tn_tensor *mine = f->into[index];
+    const tn_tensor *t = (const tn_tensor *)result;
+    if (result->kind != TN_KIND_TENSOR)
+        return tn_fail(TN_ERR_USAGE, "output '%s' is no tensor: ask for an object",
+                       tn_graph_output_name(f->plan->graph, index));
+    bool same = mine->dtype == t->dtype && mine->rank == t->rank;
+    for (int i = 0; same && i < t->rank; i++)
+        same = mine->dims[i] == t->dims[i];
+    return same ? tn_tensor_assign(mine, t) : tn_frame_fail_output(f, index, mine, t);
+}
+
 static tn_status take_output(frame *f, uint32_t index, tn_object **out) {
     const tn_plan *p = f->plan;
     const tn_view *view = &p->view.data[p->output_view.data[index]];
     const tn_slot *s = &p->slot.data[view->slot];
-    /* a tensor of its own, made for this run, is handed over as it is; the first time */
+    tn_tensor *mine = f->into ? f->into[index] : NULL;
     tn_object *object = f->object[view->slot];
     bool whole = object && s->value.id == view->value.id && s->kind != TN_SLOT_INPUT;
-    if (whole && (s->kind == TN_SLOT_ARENA || object->kind != TN_KIND_TENSOR)) {
-        for (uint32_t i = 0; i < index; i++)
-            whole &= p->view.data[p->output_view.data[i]].slot != view->slot;
-        if (whole) {
-            *out = tn_object_retain(object);
-            return TN_OK;
-        }
+    /* a tensor of its own, made for this run, is handed over as it is; the first time */
+    if (whole && s->kind == TN_SLOT_ARENA && f->output_of[view->slot] == index &&
+        (mine ? object == (tn_object *)mine : object->heap == f->home)) {
+        *out = tn_object_retain(object);
+        return TN_OK;
     }
     for (int i = 0; i < view->rank && !view->object && !(object && s->value.id == view->value.id); i++)
         if (f->missing[view->dim[i]])
@@ -340,27 +364,20 @@ static tn_status take_output(frame *f, uint32_t index, tn_object **out) {
     tn_object *seen = view_object(f, p->output_view.data[index]);
     if (!seen)
         return tn_error_status();
-    if (seen->kind != TN_KIND_TENSOR)
-        *out = tn_object_retain(seen);
-    else
-        *out = (tn_object *)tn_tensor_copy((tn_tensor *)seen);
+    if (mine) {
+        tn_status status = write_output(f, index, seen);
+        *out = status == TN_OK ? tn_object_retain((tn_object *)mine) : NULL;
+        tn_object_destroy(seen);
+        return status;
+    }
+    *out = seen->kind != TN_KIND_TENSOR ? tn_object_move(seen, f->heap, f->home)
+                                        : (tn_object *)tn_tensor_copy_in(f->home, (tn_tensor *)seen);
     tn_object_destroy(seen);
-    return *out ? TN_OK : TN_ERR_MEMORY;
+    return *out ? TN_OK : tn_error_status();
 }
 
 static tn_status run(frame *f, tn_object *const *in, tn_object **out) {
     const tn_plan *p = f->plan;
-    f->size = tn_alloc_array(f->heap, p->size.len + 1, sizeof *f->size);
-    f->missing = tn_alloc_array(f->heap, p->size.len + 1, sizeof *f->missing);
-    f->slot = tn_alloc_array(f->heap, p->slot.len + 1, sizeof *f->slot);
-    f->object = tn_alloc_array(f->heap, p->slot.len + 1, sizeof *f->object);
-    f->arena = tn_alloc_array(f->heap, p->segments + 1, sizeof *f->arena);
-    if (!f->size || !f->missing || !f->slot || !f->object || !f->arena ||
-        !tn_dim_env_init(&f->env, f->heap, &p->graph->dims))
-        return TN_ERR_MEMORY;
-    for (uint32_t i = 0; i < p->slot.len; i++)
-        if (p->slot.data[i].kind == TN_SLOT_CONSTANT)
-            f->slot[i] = p->slot.data[i].tensor->data;
     for (uint32_t i = 0; i < p->input_view.len; i++)
         TN_TRY(take_input(f, i, in[i]));
     TN_TRY(run_code(f));
@@ -369,29 +386,56 @@ static tn_status run(frame *f, tn_object *const *in, tn_object **out) {
     return TN_OK;
 }
 
-tn_status tn_execute(const tn_plan *plan, const tn_execute_options *options, tn_object *const *in, tn_object **out) {
-    frame f = {.plan = plan, .options = options, .heap = options->heap};
-    for (uint32_t i = 0; i < plan->output_view.len; i++)
+static void begin(frame *f) {
+    f->bytes = 0;
+    for (uint32_t i = 0; i <= f->plan->segments; i++)
+        f->arena[i].bytes = 0;
+    if (f->env.count)
+        memset(f->env.bound, 0, f->env.count);
+}
+
+/* Lets go of what the caller may change or free from now on, and of results. */
+static void end(frame *f) {
+    for (uint32_t i = 0; i < f->plan->slot.len; i++)
+        if (f->object[i]) {
+            tn_object_destroy(f->object[i]);
+            f->object[i] = NULL;
+            f->slot[i] = NULL;
+        }
+    for (uint32_t i = 0; f->late && i < f->plan->slot.len; i++)
+        tn_free(f->home, f->late[i].data);
+    tn_free(f->home, f->late);
+    f->late = NULL;
+    f->into = NULL;
+    f->options = NULL;
+}
+
+tn_status tn_frame_run(tn_frame *f, const tn_execute_options *options, tn_object *const *in, tn_tensor *const *into,
+                       tn_object **out) {
+    uint32_t outputs = f->plan->output_view.len;
+    f->options = options;
+    f->into = into;
+    for (uint32_t i = 0; i < outputs; i++)
         out[i] = NULL;
-    tn_status status = run(&f, in, out);
-    for (uint32_t i = 0; i < plan->output_view.len && status != TN_OK; i++) {
+    begin(f);
+    tn_status status = run(f, in, out);
+    for (uint32_t i = 0; i < outputs && status != TN_OK; i++) {
         tn_object_destroy(out[i]);
         out[i] = NULL;
     }
-    for (uint32_t i = 0; f.object && i < plan->slot.len; i++)
-        tn_object_destroy(f.object[i]);
-    for (uint32_t i = 0; f.arena && i <= plan->segments; i++)
-        tn_free(f.heap, f.arena[i].data);
     if (options->arena_bytes)
-        *options->arena_bytes = f.bytes;
-    for (uint32_t i = 0; f.late && i < plan->slot.len; i++)
-        tn_free(f.heap, f.late[i].data);
-    tn_dim_env_free(&f.env);
-    tn_free(f.heap, f.size);
-    tn_free(f.heap, f.missing);
-    tn_free(f.heap, f.late);
-    tn_free(f.heap, f.slot);
-    tn_free(f.heap, f.object);
-    tn_free(f.heap, f.arena);
+        *options->arena_bytes = f->bytes;
+    end(f);
+    return status;
+}
+
+tn_status tn_execute(const tn_plan *plan, const tn_execute_options *options, tn_object *const *in, tn_object **out) {
+    for (uint32_t i = 0; i < plan->output_view.len; i++)
+        out[i] = NULL;
+    tn_frame *f = tn_frame_create(plan, options->heap);
+    if (!f)
+        return tn_error_status();
+    tn_status status = tn_frame_run(f, options, in, NULL, out);
+    tn_frame_destroy(f);
     return status;
 }

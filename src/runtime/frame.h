@@ -2,27 +2,57 @@
 #ifndef TN_RUNTIME_FRAME_H
 #define TN_RUNTIME_FRAME_H
 
+#include "base/heap_cache.h"
 #include "runtime/execute.h"
 
+/* Memory that is kept from run to run and replaced when more is needed. */
 typedef struct tn_block {
     void *data;
-    uint64_t bytes;
+    uint64_t bytes; /* that this run uses */
+    uint64_t held;
 } tn_block;
 
-typedef struct tn_frame {
+/* A part of the plan that is bound at once: ranges of the frame's lists, and for which binding it was done last. */
+typedef struct tn_segment {
+    uint32_t size, sizes;      /* in size_list */
+    uint32_t slot, slots;      /* in slot_list: those placed together */
+    uint32_t fetched, fetches; /* in fetched_list */
+    uint32_t read, reads;      /* in read_list */
+    uint32_t symbol, symbols;  /* in symbol_list */
+    uint64_t version;          /* of the symbols' values; 0: never */
+    uint64_t bytes;            /* of the arena then */
+    tn_placement placement;    /* how its slots were placed last */
+} tn_segment;
+
+struct tn_frame {
     const tn_plan *plan;
-    const tn_execute_options *options;
-    tn_heap *heap;
+    const tn_execute_options *options; /* of the run */
+    tn_heap *home;                     /* of the frame, and of results */
+    tn_heap_cache *cache;
+    tn_heap *heap; /* the cache's: of what a run makes and no caller sees */
     tn_dim_env env;
     int64_t *size;      /* by tn_size */
     uint8_t *missing;   /* by tn_size: it has no value in this binding (`size` is 0) */
     void **slot;        /* by slot: base address */
     tn_object **object; /* by slot: retained; inputs, objects, fetched tensors */
-    tn_block *arena;    /* by segment */
     tn_block *late;     /* by slot: memory of its own where it was not placed with its segment; NULL: all were */
     uint32_t lacking; /* how many sizes are missing; with any, or `late`, instructions are looked at before they run */
-    uint64_t bytes;
-} tn_frame;
+    uint64_t bytes;   /* charged to this run */
+
+    /* kept from run to run */
+    tn_block *arena; /* by segment */
+    tn_segment *segment;
+    uint32_t *size_list, *slot_list, *fetched_list, *read_list, *symbol_list;
+    uint32_t *placed_order; /* by slot of slot_list: see tn_placement */
+    uint32_t *output_of;    /* by slot: the output of the graph that it holds whole; UINT32_MAX: none */
+    uint64_t version;       /* of the values of symbols: each change makes a new one */
+    int64_t *was_value;     /* by symbol: what `version` stands for */
+    uint8_t *was_bound;
+    tn_lifetime *life; /* room for placing */
+    uint32_t *which;
+    tn_object **out;        /* room for the outputs of the graph */
+    tn_tensor *const *into; /* of the run: by output, the caller's tensor or NULL; NULL: none */
+};
 
 /* --- bind.c ------------------------------------------------------------------------------------------------------------------- */
 /* Sizes of a segment are evaluated, its slots placed. What has no value, or no room, is an error only for an instruction that
@@ -30,6 +60,8 @@ typedef struct tn_frame {
 tn_status tn_frame_bind(tn_frame *f, uint32_t segment);
 /* Forgets the sizes that a segment finds: on a later trip of a loop they are found anew. */
 void tn_frame_unbind(tn_frame *f, uint32_t segment);
+/* Forgets how slots were placed: the next run places them anew. */
+void tn_frame_forget(tn_frame *f);
 /* Before a CALL or HOST instruction while f->lacking or f->late: fails when a size that it needs has no value; gives memory to slots that have
    none. *skip: there is nothing to compute. */
 tn_status tn_frame_admit(tn_frame *f, const tn_instruction *in, bool *skip);
@@ -41,5 +73,7 @@ tn_status tn_frame_check(const tn_frame *f, uint32_t first, uint32_t count);
 tn_status tn_frame_fail_size(const tn_frame *f, tn_node node, tn_size size);
 /* Adds the nodes in whose regions a node lies, as the interpreter does. */
 void tn_frame_say_enclosing(const tn_frame *f, tn_node node);
+/* Fails because the caller's tensor for an output is not of the result's type and shape. */
+tn_status tn_frame_fail_output(const tn_frame *f, uint32_t output, const tn_tensor *given, const tn_tensor *result);
 
 #endif

@@ -1,6 +1,7 @@
 /* Models: loading, and what is said about inputs and outputs. */
 #include "runtime/model.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -191,6 +192,10 @@ static char *key_text(const tn_model *m, const tn_compile_key *key) {
                    key->describe_only, key->disable, key->passes, key->dump, key->dims);
     for (uint32_t i = 0; i < tn_graph_input_count(m->graph); i++)
         tn_text_add(&t, key->fed && key->fed[i] ? "1" : "0");
+    for (uint32_t i = 0; key->cut && i < key->cut->feeds; i++)
+        tn_text_printf(&t, "<%" PRIu32, key->cut->feed[i].id);
+    for (uint32_t i = 0; key->cut && i < key->cut->fetches; i++)
+        tn_text_printf(&t, ">%" PRIu32 " %s", key->cut->fetch[i].id, key->cut->fetch_name[i]);
     if (!t.failed)
         return t.data;
     tn_text_free(&t);
@@ -214,9 +219,10 @@ tn_compiled *tn_model_compile(tn_model *m, const tn_compile_key *key) {
     } else {
         c->key = text;
         c->late = tn_late_cache_create(m->heap);
-        if (c->late && tn_compile(m, key, c) == TN_OK)
+        if (c->late && tn_compile(m, key, c) == TN_OK) {
             m->compiled.data[m->compiled.len++] = c;
-        else {
+            m->compilations++;
+        } else {
             tn_late_cache_destroy(c->late);
             tn_free(m->heap, c->key);
             tn_free(m->heap, c);

@@ -8,6 +8,18 @@
 #include "base/pool.h"
 #include "lower/plan.h"
 
+/* A part of a model: from values that are fed in place of what makes them to values that are asked for. */
+typedef struct tn_cut {
+    const tn_value *feed; /* inner values of the model's graph, each once */
+    uint32_t feeds;
+    const tn_value *fetch;
+    const char *const *fetch_name;
+    uint32_t fetches;
+} tn_cut;
+/* The graph of that part, with inputs of the names of the values fed: nodes, inputs and effects that the values asked for do not need
+   are not in it (cut.c). NULL with the error set. */
+tn_graph *tn_graph_cut(const tn_graph *graph, const tn_cut *cut);
+
 /* How a model is compiled: what plans are told apart by. Text fields are owned by the session. */
 typedef struct tn_compile_key {
     tn_backend backend;
@@ -17,7 +29,8 @@ typedef struct tn_compile_key {
     const char *dims;                    /* "N=1,T=4" */
     bool verify;
     bool describe_only; /* weights are not read: the plan does not run */
-    const uint8_t *fed; /* by input of the model: 1 when an input that has a default is fed */
+    const uint8_t *fed; /* by input of the model: 1 when an input that has a default is fed; NULL: none */
+    const tn_cut *cut;  /* NULL: the whole model */
 } tn_compile_key;
 
 /* A graph after the passes and, for the cpu back end, its plan. Shared, immutable. */
@@ -44,6 +57,7 @@ struct tn_model {
     tn_mutex *mutex;
     TN_VEC(tn_compiled *) compiled;
     uint64_t clock;
+    uint64_t compilations; /* so far */
 };
 
 /* Runs the passes and, for the cpu back end, lowers: fills graph and plan of `compiled` (compile.c). */

@@ -17,6 +17,7 @@ typedef struct watcher {
     const tn_interp_options *interp;
     tn_verify_result *result;
     tn_heap *heap;
+    tn_frame *frame;
     const tn_execute_watch *now;
     uint32_t *view_first, *view_next; /* chains of views by slot; UINT32_MAX ends */
     uint8_t *seen;                    /* by kernel: counted */
@@ -364,7 +365,10 @@ static tn_status run_watched(watcher *w, tn_object *const *in, tn_object **out, 
         w->view_first[slot] = i;
     }
     tn_execute_options o = {.heap = w->heap, .pool = w->interp->pool, .watch = watch, .watch_ctx = w};
-    *ran = tn_execute(p, &o, in, out);
+    w->frame = tn_frame_create(p, w->heap); /* lives as long as what is seen of it */
+    if (!w->frame)
+        return tn_error_status();
+    *ran = tn_frame_run(w->frame, &o, in, NULL, out);
     if (*ran != TN_OK)
         snprintf(error, size, "%s", tn_error_message());
     return *ran == TN_ERR_MEMORY || *ran == TN_ERR_CANCELLED ? *ran : TN_OK;
@@ -379,6 +383,7 @@ tn_status tn_verify_plan_run(const tn_plan *plan, const tn_verify_options *o, co
     tn_status ran = TN_OK,
               status = out ? run_watched(&w, sample->in, out, &ran, error, sizeof error) : tn_error_status();
     forget(&w);
+    tn_frame_destroy(w.frame);
     tn_vec_free(w.heap, &w.outer);
     tn_vec_free(w.heap, &w.given);
     tn_free(w.heap, w.view_first);

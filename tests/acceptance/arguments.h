@@ -163,6 +163,9 @@ enum {
     N_tn_binding_p = 7,
     N_tn_output_p = 6,
     N_tn_session_report_p = 2,
+    N_tn_memory_p = 2,
+    N_tn_cancel_p = 2,
+    N_tn_run_options_p = 3,
     N_tn_rewriter_p = 1,
     N_tn_rewrite_p = 4,
     N_uint64_t_p = 2,
@@ -226,6 +229,8 @@ VALUES(tn_heap_p, tn_heap *, f->heap, NULL)
 VALUES(tn_model_p, tn_model *, (session_of(f), f->model), NULL)
 VALUES(tn_session_p, tn_session *, session_of(f), NULL)
 VALUES(tn_session_report_p, tn_session_report *, (tn_session_report *)(void *)f->bytes, NULL)
+VALUES(tn_memory_p, tn_memory *, (tn_memory *)(void *)f->bytes, NULL)
+VALUES(tn_cancel_p, tn_cancel *, tn_cancel_create(), NULL) /* one for each call, which may destroy it */
 VALUES(tn_rewriter_p, tn_rewriter *, NULL)
 VALUES(uint64_t_p, uint64_t *, (uint64_t *)(void *)f->bytes, NULL)
 VALUES(uint32_t_p_p, uint32_t **, f->map_of, NULL)
@@ -284,6 +289,12 @@ static inline const tn_model_options *pick_tn_model_options_p(fixture *f, int i)
         {.size = sizeof *v}, {.size = 0}, {.size = sizeof *v, .max_bytes = 1, .max_ops = 1}};
     (void)f;
     return i < 3 ? &v[i] : NULL;
+}
+
+static inline const tn_run_options *pick_tn_run_options_p(fixture *f, int i) {
+    static const tn_run_options v[] = {{.size = sizeof *v}, {.size = 3}};
+    (void)f;
+    return i < 2 ? &v[i] : NULL;
 }
 
 static inline const tn_session_options *pick_tn_session_options_p(fixture *f, int i) {
@@ -461,6 +472,7 @@ JUDGE_POINTER(tn_object_p, tn_object *)
 JUDGE_POINTER(tn_graph_p, const tn_graph *)
 JUDGE_POINTER(tn_model_p, tn_model *)
 JUDGE_POINTER(tn_session_p, tn_session *)
+JUDGE_POINTER(tn_cancel_p, tn_cancel *)
 JUDGE_POINTER(int64_t_p, const int64_t *)
 JUDGE_POINTER(tn_dim_p, const tn_dim *)
 JUDGE_POINTER(void_p, void *)

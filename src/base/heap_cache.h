@@ -1,0 +1,21 @@
+/* A heap that keeps what is freed for the next allocation: what a run takes and gives back costs the heap behind it nothing from the
+   second run on. */
+#ifndef TN_BASE_HEAP_CACHE_H
+#define TN_BASE_HEAP_CACHE_H
+
+#include "base/heap.h"
+
+/* What is live and what is held are together at most two and a half times the most that was live at once since it was last trimmed.
+   Thread safe. */
+typedef struct tn_heap_cache tn_heap_cache;
+tn_heap_cache *tn_heap_cache_create(tn_heap *parent);
+/* Everything allocated from its heap must have been freed. NULL is fine. */
+void tn_heap_cache_destroy(tn_heap_cache *cache);
+/* The heap to allocate from. Lives as long as the cache. */
+tn_heap *tn_heap_cache_heap(tn_heap_cache *cache);
+/* Bytes held for later. */
+size_t tn_heap_cache_held(tn_heap_cache *cache);
+/* Gives them back. */
+void tn_heap_cache_trim(tn_heap_cache *cache);
+
+#endif
