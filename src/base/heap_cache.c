@@ -32,7 +32,8 @@ typedef struct head {
 struct tn_heap_cache {
     tn_heap *parent, *heap;
     tn_mutex *mutex;
-    size_t live, held, most; /* bytes of blocks; `most`: of `live` */
+    size_t live, held;  /* bytes of blocks */
+    size_t asked, most; /* bytes asked for and live; the most so far */
     uint64_t filled[CLASSES / 64];
     head *list[CLASSES];
 };
@@ -65,10 +66,10 @@ static void unlink_first(tn_heap_cache *c, uint32_t class, head **at) {
         c->filled[class / 64] &= ~((uint64_t)1 << class % 64);
 }
 
-/* A free block of at least `size` bytes and less than twice as many, or NULL. */
-static head *take(tn_heap_cache *c, size_t size) {
+/* A free block of at least `size` bytes, in this many classes from the smallest that may have one; or NULL. */
+static head *take(tn_heap_cache *c, size_t size, uint32_t classes) {
     uint32_t first = class_of(size);
-    for (uint32_t class = first; class < CLASSES && class < first + 8; class ++) {
+    for (uint32_t class = first; class < CLASSES && class < first + classes; class ++) {
         if (!(c->filled[class / 64] >> class % 64 & 1))
             continue;
         for (head **at = &c->list[class]; *at; at = &(*at)->next)
@@ -98,11 +99,14 @@ static void *cache_alloc(void *user, size_t size, size_t align) {
         return tn_alloc_aligned(c->parent, size, align);
     size = rounded(size);
     tn_mutex_lock(c->mutex);
-    head *h = take(c, size);
+    c->asked += size;
+    c->most = c->asked > c->most ? c->asked : c->most;
+    size_t room = c->most + c->most / 8;
+    head *h = take(c, size, 8); /* less than twice as large */
+    if (!h && c->live + c->held + size > room)
+        h = take(c, size, CLASSES);
     if (!h) {
-        /* Blocks serve for sizes down to the half: what parts of a run use in turn is at most twice what is live at once. */
-        size_t most = c->live + size > c->most ? c->live + size : c->most, room = 2 * most + most / 2 - c->live - size;
-        shrink(c, room);
+        shrink(c, room > c->live + size ? room - c->live - size : 0);
         h = tn_alloc_aligned(c->parent, ALIGN + size, ALIGN);
         if (!h && c->held && tn_error_status() == TN_ERR_LIMIT) {
             shrink(c, 0);
@@ -113,9 +117,9 @@ static void *cache_alloc(void *user, size_t size, size_t align) {
     }
     if (h) {
         c->live += h->size;
-        c->most = c->live > c->most ? c->live : c->most;
         ASAN_UNPOISON_MEMORY_REGION(block_of(h), h->size);
-    }
+    } else
+        c->asked -= size;
     tn_mutex_unlock(c->mutex);
     return h ? block_of(h) : NULL;
 }
@@ -129,6 +133,7 @@ static void cache_free(void *user, void *block, size_t size, size_t align) {
     head *h = (head *)(void *)((char *)block - ALIGN);
     ASAN_POISON_MEMORY_REGION(block, h->size);
     tn_mutex_lock(c->mutex);
+    c->asked -= rounded(size);
     uint32_t class = class_of(h->size);
     h->next = c->list[class];
     c->list[class] = h;
@@ -177,6 +182,6 @@ size_t tn_heap_cache_held(tn_heap_cache *c) {
 void tn_heap_cache_trim(tn_heap_cache *c) {
     tn_mutex_lock(c->mutex);
     shrink(c, 0);
-    c->most = c->live;
+    c->most = c->asked;
     tn_mutex_unlock(c->mutex);
 }

@@ -5,8 +5,8 @@
 
 #include "base/heap.h"
 
-/* What is live and what is held are together at most two and a half times the most that was live at once since it was last trimmed.
-   Thread safe. */
+/* Where what is live and what is held would be more than nine eighths of the most that was ever asked for at once, since it was last
+   trimmed, larger blocks serve for small ones, and blocks that are too small go. Thread safe. */
 typedef struct tn_heap_cache tn_heap_cache;
 tn_heap_cache *tn_heap_cache_create(tn_heap *parent);
 /* Everything allocated from its heap must have been freed. NULL is fine. */

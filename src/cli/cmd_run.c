@@ -15,23 +15,25 @@ typedef struct running {
     const tn_cli_options *options;
     tn_model *model;
     tn_session *session;
-    uint32_t inputs, outputs;
-    tn_object **in, **out; /* by input and output of the model */
-    char **files;          /* where each output was written; NULL: nowhere */
+    tn_cli_feeds in;
+    uint32_t outputs;
+    const char **name; /* of what is asked for */
+    tn_object **out;
+    char **files; /* where each output was written; NULL: nowhere */
     double load_ms, create_ms, run_ms;
 } running;
 
 static tn_status run_session(running *r) {
-    tn_binding *bindings = tn_alloc_array(NULL, (size_t)r->inputs + 1, sizeof *bindings);
+    tn_binding *bindings = tn_alloc_array(NULL, r->in.count + 1u, sizeof *bindings);
     tn_output *outputs = tn_alloc_array(NULL, (size_t)r->outputs + 1, sizeof *outputs);
     tn_status status = bindings && outputs ? TN_OK : TN_ERR_MEMORY;
     if (status == TN_OK) {
         uint32_t n = 0;
-        for (uint32_t i = 0; i < r->inputs; i++)
-            if (r->in[i])
-                bindings[n++] = (tn_binding){.name = tn_model_input_name(r->model, i), .object = r->in[i]};
+        for (uint32_t i = 0; i < r->in.count; i++)
+            if (r->in.object[i])
+                bindings[n++] = (tn_binding){.name = tn_cli_feed_name(r->model, &r->in, i), .object = r->in.object[i]};
         for (uint32_t i = 0; i < r->outputs; i++)
-            outputs[i] = (tn_output){.name = tn_model_output_name(r->model, i), .object = &r->out[i]};
+            outputs[i] = (tn_output){.name = r->name[i], .object = &r->out[i]};
         status = tn_session_run(r->session, n, bindings, r->outputs, outputs);
     }
     tn_free(NULL, bindings);
@@ -52,12 +54,12 @@ static bool is_file_name(const char *name) {
 
 static tn_status name_files(running *r, bool pb) {
     for (uint32_t i = 0; i < r->outputs; i++) {
-        const char *name = tn_model_output_name(r->model, i);
+        const char *name = r->name[i];
         bool good = !pb && is_file_name(name);
         for (uint32_t k = 0; k < r->outputs && good; k++) {
             char number[32]; /* the name that output k may have */
             snprintf(number, sizeof number, "output_%" PRIu32, k);
-            good = k == i || (strcmp(name, tn_model_output_name(r->model, k)) != 0 && strcmp(name, number) != 0);
+            good = k == i || (strcmp(name, r->name[k]) != 0 && strcmp(name, number) != 0);
         }
         tn_text path;
         tn_text_init(&path, NULL);
@@ -98,11 +100,11 @@ static tn_status write_outputs(running *r) {
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < r->outputs && status == TN_OK; i++) {
         tn_cli_interrupt_hold();
-        status = pb ? write_pb(r->files[i], r->out[i], tn_model_output_name(r->model, i))
+        status = pb ? write_pb(r->files[i], r->out[i], r->name[i])
                     : tn_npy_write_file(r->files[i], tn_object_tensor(r->out[i]));
         tn_cli_interrupt_release();
         if (status != TN_OK)
-            tn_fail_where("output '%s'", tn_model_output_name(r->model, i));
+            tn_fail_where("output '%s'", r->name[i]);
     }
     return status;
 }
@@ -125,7 +127,7 @@ static void print_json(const running *r, tn_text *out) {
     tn_text_add(out, ",\n \"outputs\": [");
     for (uint32_t i = 0; i < r->outputs; i++) {
         tn_text_add(out, i ? ",\n  " : "\n  ");
-        tn_cli_print_json(out, tn_model_output_name(r->model, i), r->files[i], r->out[i]);
+        tn_cli_print_json(out, r->name[i], r->files[i], r->out[i]);
     }
     tn_text_add(out, "],\n ");
     put_json_ms(out, "load_ms", r->load_ms);
@@ -137,7 +139,7 @@ static void print_json(const running *r, tn_text *out) {
 
 static void print_text(const running *r, tn_text *out) {
     for (uint32_t i = 0; i < r->outputs && !r->options->quiet; i++) {
-        tn_cli_print_object(out, tn_model_output_name(r->model, i), r->out[i]);
+        tn_cli_print_object(out, r->name[i], r->out[i]);
         if (r->files[i])
             tn_text_printf(out, "  written to %s\n", r->files[i]);
     }
@@ -164,14 +166,17 @@ static tn_status run_all(running *r) {
     if (!r->model)
         return tn_error_status();
     r->load_ms = 1e3 * (tn_clock() - start);
-    r->inputs = tn_model_input_count(r->model);
-    r->outputs = tn_model_output_count(r->model);
-    r->in = tn_alloc_array(NULL, (size_t)r->inputs + 1, sizeof *r->in);
-    r->out = tn_alloc_array(NULL, (size_t)r->outputs + 1, sizeof *r->out);
-    r->files = tn_alloc_array(NULL, (size_t)r->outputs + 1, sizeof *r->files);
-    if (!r->in || !r->out || !r->files)
+    const tn_cli_list *fetch = &r->options->fetch;
+    uint32_t outputs = fetch->len ? fetch->len : tn_model_output_count(r->model);
+    r->name = tn_alloc_array(NULL, outputs + 1u, sizeof *r->name);
+    r->out = tn_alloc_array(NULL, outputs + 1u, sizeof(tn_object *));
+    r->files = tn_alloc_array(NULL, outputs + 1u, sizeof(char *));
+    if (!r->name || !r->out || !r->files)
         return TN_ERR_MEMORY;
-    TN_TRY(tn_cli_read_inputs(r->options, r->model, r->in));
+    r->outputs = outputs;
+    for (uint32_t i = 0; i < outputs; i++)
+        r->name[i] = fetch->len ? fetch->data[i] : tn_model_output_name(r->model, i);
+    TN_TRY(tn_cli_read_inputs(r->options, r->model, &r->in));
     start = tn_clock();
     r->session = tn_cli_session(r->options, r->model, 0, false);
     if (!r->session)
@@ -200,13 +205,12 @@ tn_status tn_cli_run(const tn_cli_options *options) {
     }
     running r = {.options = options};
     tn_status status = run_all(&r);
-    for (uint32_t i = 0; r.in && i < r.inputs; i++)
-        tn_object_destroy(r.in[i]);
+    tn_cli_feeds_free(&r.in);
     for (uint32_t i = 0; r.out && i < r.outputs; i++)
         tn_object_destroy(r.out[i]);
     for (uint32_t i = 0; r.files && i < r.outputs; i++)
         tn_free(NULL, r.files[i]);
-    tn_free(NULL, r.in);
+    tn_free(NULL, r.name);
     tn_free(NULL, r.out);
     tn_free(NULL, r.files);
     tn_session_destroy(r.session);

@@ -7,6 +7,7 @@
 #include "cli/npy.h"
 #include "ir/graph.h"
 #include "onnx/tensor_file.h"
+#include "runtime/model.h"
 
 /* ---- shapes ---- */
 
@@ -125,9 +126,7 @@ static const char *extension(const char *path) {
 }
 
 static tn_object *read_file(const tn_cli_options *options, const tn_model *model, tn_object *const *objects,
-                            uint32_t input, const char *path) {
-    const tn_graph *g = tn_model_graph(model);
-    tn_type type = tn_model_input_type(model, input);
+                            const tn_graph *g, tn_type type, const char *path) {
     tn_kind kind = type.id ? tn_type_kind(g, type) : TN_KIND_TENSOR;
     tn_dtype wanted = type.id && kind == TN_KIND_TENSOR ? tn_type_dtype(g, type) : TN_DTYPE_NONE;
     const char *ext = extension(path);
@@ -153,6 +152,9 @@ static tn_object *read_file(const tn_cli_options *options, const tn_model *model
         object = tn_onnx_read_object(NULL, bytes, size, mapping, kind);
     } else if (strcmp(ext, ".json") == 0) {
         object = read_json(g, type, bytes, size);
+    } else if (strcmp(ext, ".bin") == 0 && g != tn_model_graph(model)) {
+        tn_fail(TN_ERR_UNSUPPORTED, "not supported: raw bytes for an inner value");
+        tn_fail_hint("give it as .npy or .pb");
     } else if (strcmp(ext, ".bin") == 0) {
         object = read_bin(options, model, objects, type, mapping);
     } else {
@@ -185,29 +187,68 @@ static void list_inputs(const tn_model *model) {
                       tn_model_input_has_default(model, i) ? " (has a default)" : "");
 }
 
-static bool find_input(const tn_model *model, const char *name, size_t length, uint32_t *index) {
-    for (uint32_t i = 0; i < tn_model_input_count(model); i++) {
-        const char *n = tn_model_input_name(model, i);
+const char *tn_cli_feed_name(const tn_model *model, const tn_cli_feeds *feeds, uint32_t i) {
+    return tn_value_name(tn_model_graph(model), feeds->value[i]);
+}
+
+/* The type of what is fed, and the graph that it is of. */
+static tn_type feed_type(const tn_model *model, const tn_cli_feeds *feeds, uint32_t i, const tn_graph **graph) {
+    tn_type type = tn_value_type(tn_model_graph(model), feeds->value[i]);
+    tn_value inferred =
+        type.id || !feeds->typed ? (tn_value){0} : tn_graph_find_value(feeds->typed, tn_cli_feed_name(model, feeds, i));
+    *graph = inferred.id ? feeds->typed : tn_model_graph(model);
+    return inferred.id ? tn_value_type(feeds->typed, inferred) : type;
+}
+
+static void say_feed(const tn_model *model, const tn_cli_feeds *feeds, uint32_t i) {
+    char text[200];
+    const tn_graph *g;
+    tn_type type = feed_type(model, feeds, i, &g);
+    tn_fail_where("%s '%s' %s", i < tn_model_input_count(model) ? "input" : "inner value",
+                  tn_cli_feed_name(model, feeds, i), tn_type_describe(g, type, text, sizeof text));
+}
+
+/* The input or inner value of a name; the latter joins the feeds. False with no error set: there is none. */
+static bool find_feed(tn_model *model, tn_cli_feeds *feeds, const char *name, size_t length, uint32_t *index) {
+    tn_error_clear();
+    for (uint32_t i = 0; i < feeds->count; i++) {
+        const char *n = tn_cli_feed_name(model, feeds, i);
         if (strlen(n) == length && memcmp(n, name, length) == 0) {
             *index = i;
             return true;
         }
     }
-    return false;
+    char *text = tn_strndup(NULL, name, length);
+    tn_value v = text && length ? tn_graph_find_value(tn_model_graph(model), text) : (tn_value){0};
+    tn_free(NULL, text);
+    if (!v.id)
+        return false;
+    if (!feeds->typed && !tn_value_type(tn_model_graph(model), v).id && !(feeds->typed = tn_model_infer(model)))
+        return false;
+    tn_value *value = tn_realloc(NULL, feeds->value, (feeds->count + 1u) * sizeof *value);
+    feeds->value = value ? value : feeds->value;
+    tn_object **object = value ? tn_realloc(NULL, feeds->object, (feeds->count + 1u) * sizeof(tn_object *)) : NULL;
+    feeds->object = object ? object : feeds->object;
+    if (!object)
+        return false;
+    feeds->value[feeds->count] = v;
+    *index = feeds->count++;
+    return true;
 }
 
 static const char *input_name(const void *ctx, uint32_t i) {
     return tn_model_input_name(ctx, i);
 }
 
+/* After find_feed found nothing. */
 static tn_status unknown_input(const tn_model *model, const char *name, size_t length) {
     char text[128];
     size_t n = length < sizeof text - 1 ? length : sizeof text - 1;
     memcpy(text, name, n);
     text[n] = '\0';
-    if (n == length && tn_graph_find_value(tn_model_graph(model), text).id)
-        return tn_fail(TN_ERR_UNSUPPORTED, "feeding an inner value ('%s') is not supported yet", text);
-    tn_fail(TN_ERR_INPUT, "the model has no input '%s'", text);
+    if (tn_error_status() != TN_OK)
+        return tn_error_status();
+    tn_fail(TN_ERR_INPUT, "the model has no input '%s', nor an inner value of that name", text);
     list_inputs(model);
     const char *nearest = tn_cli_nearest(text, tn_model_input_count(model), input_name, model);
     if (nearest)
@@ -236,12 +277,12 @@ typedef struct source {
     const char *value; /* file or literal */
 } source;
 
-static tn_status take_apart(const tn_model *model, const char *text, source *out) {
+static tn_status take_apart(tn_model *model, tn_cli_feeds *feeds, const char *text, source *out) {
     *out = (source){.value = text};
     if (tn_path_kind_of(text) == TN_PATH_FILE)
         return TN_OK;
     for (const char *e = text + strlen(text); e-- > text;)
-        if (*e == '=' && find_input(model, text, (size_t)(e - text), &out->input)) {
+        if (*e == '=' && find_feed(model, feeds, text, (size_t)(e - text), &out->input)) {
             out->named = true;
             out->value = e + 1;
             return TN_OK;
@@ -250,25 +291,24 @@ static tn_status take_apart(const tn_model *model, const char *text, source *out
     return e && *text != '[' && *text != '"' ? unknown_input(model, text, (size_t)(e - text)) : TN_OK;
 }
 
-static tn_status put_value(const tn_cli_options *options, const tn_model *model, tn_object **objects, uint32_t input,
+static tn_status put_value(const tn_cli_options *options, tn_model *model, tn_cli_feeds *feeds, uint32_t input,
                            const char *value) {
-    if (objects[input])
-        return tn_fail(TN_ERR_USAGE, "input '%s' is given twice", tn_model_input_name(model, input));
+    if (feeds->object[input])
+        return tn_fail(TN_ERR_USAGE, "input '%s' is given twice", tn_cli_feed_name(model, feeds, input));
+    const tn_graph *g;
+    tn_type type = feed_type(model, feeds, input, &g);
     if (is_literal(value) && !is_file_name(value))
-        objects[input] = read_json(tn_model_graph(model), tn_model_input_type(model, input), value, strlen(value));
+        feeds->object[input] = read_json(g, type, value, strlen(value));
     else
-        objects[input] = read_file(options, model, objects, input, value);
-    if (objects[input])
+        feeds->object[input] = read_file(options, model, feeds->object, g, type, value);
+    if (feeds->object[input])
         return TN_OK;
-    char text[200];
-    tn_fail_where("input '%s' %s", tn_model_input_name(model, input),
-                  tn_model_describe_input(model, input, text, sizeof text));
+    say_feed(model, feeds, input);
     return tn_error_status();
 }
 
 /* All arrays of an .npz, by name. */
-static tn_status put_npz(const tn_model *model, tn_object **objects, const char *path) {
-    const tn_graph *g = tn_model_graph(model);
+static tn_status put_npz(tn_model *model, tn_cli_feeds *feeds, const char *path) {
     tn_mapping *mapping = tn_mapping_open(NULL, path);
     if (!mapping)
         return tn_error_status();
@@ -277,17 +317,18 @@ static tn_status put_npz(const tn_model *model, tn_object **objects, const char 
     tn_status status = tn_npz_list(NULL, tn_mapping_data(mapping), tn_mapping_size(mapping), &entries, &count);
     for (uint32_t i = 0; i < count && status == TN_OK; i++) {
         const tn_npz_entry *e = &entries[i];
-        if (!find_input(model, e->name, e->name_length, &input)) {
+        if (!find_feed(model, feeds, e->name, e->name_length, &input)) {
             status = unknown_input(model, e->name, e->name_length);
-        } else if (objects[input]) {
-            status = tn_fail(TN_ERR_USAGE, "input '%s' is given twice", tn_model_input_name(model, input));
+        } else if (feeds->object[input]) {
+            status = tn_fail(TN_ERR_USAGE, "input '%s' is given twice", tn_cli_feed_name(model, feeds, input));
         } else {
-            tn_type type = tn_model_input_type(model, input);
+            const tn_graph *g;
+            tn_type type = feed_type(model, feeds, input, &g);
             tn_dtype wanted =
                 type.id && tn_type_kind(g, type) == TN_KIND_TENSOR ? tn_type_dtype(g, type) : TN_DTYPE_NONE;
-            objects[input] = object_of(tn_npy_read(NULL, e->bytes, e->size, mapping, wanted));
-            if (!objects[input]) {
-                tn_fail_where("array '%s'", tn_model_input_name(model, input));
+            feeds->object[input] = object_of(tn_npy_read(NULL, e->bytes, e->size, mapping, wanted));
+            if (!feeds->object[input]) {
+                tn_fail_where("array '%s'", tn_cli_feed_name(model, feeds, input));
                 status = tn_error_status();
             }
         }
@@ -299,35 +340,35 @@ static tn_status put_npz(const tn_model *model, tn_object **objects, const char 
     return status;
 }
 
-static tn_status put_given(const tn_cli_options *options, const tn_model *model, tn_object **objects) {
+static tn_status put_given(const tn_cli_options *options, tn_model *model, tn_cli_feeds *feeds) {
     uint32_t n = tn_model_input_count(model);
     tn_cli_list in_order = {0};
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < options->inputs.len && status == TN_OK; i++) {
         source s;
-        status = take_apart(model, options->inputs.data[i], &s);
+        status = take_apart(model, feeds, options->inputs.data[i], &s);
         if (status != TN_OK)
             break;
         int64_t index = s.named ? -1 : tn_cli_file_index(s.value, "input_");
         if (s.named) {
-            status = put_value(options, model, objects, s.input, s.value);
+            status = put_value(options, model, feeds, s.input, s.value);
         } else if (index >= 0 && index < n) {
-            status = put_value(options, model, objects, (uint32_t)index, s.value);
+            status = put_value(options, model, feeds, (uint32_t)index, s.value);
         } else if (index >= 0) {
             status =
                 tn_fail(TN_ERR_INPUT, "'%s' feeds input %" PRId64 ", but the model has %" PRIu32, s.value, index, n);
             list_inputs(model);
         } else if (strcmp(extension(s.value), ".npz") == 0) {
-            status = put_npz(model, objects, s.value);
+            status = put_npz(model, feeds, s.value);
         } else if (!tn_vec_push(NULL, &in_order, s.value)) {
             status = TN_ERR_MEMORY;
         }
     }
     for (uint32_t i = 0, next = 0; i < in_order.len && status == TN_OK; i++) {
-        while (next < n && (objects[next] || tn_model_input_has_default(model, next)))
+        while (next < n && (feeds->object[next] || tn_model_input_has_default(model, next)))
             next++;
         if (next < n) {
-            status = put_value(options, model, objects, next, in_order.data[i]);
+            status = put_value(options, model, feeds, next, in_order.data[i]);
         } else {
             status = tn_fail(TN_ERR_INPUT, "'%s' is one input too many", in_order.data[i]);
             list_inputs(model);
@@ -395,12 +436,19 @@ static tn_object *make(const tn_cli_options *options, const tn_model *model, tn_
     return object_of(t);
 }
 
-tn_status tn_cli_read_inputs(const tn_cli_options *options, const tn_model *model, tn_object **objects) {
+tn_status tn_cli_read_inputs(const tn_cli_options *options, tn_model *model, tn_cli_feeds *feeds) {
     uint32_t n = tn_model_input_count(model), missing = UINT32_MAX;
     uint64_t made = 0;
-    TN_TRY(put_given(options, model, objects));
+    *feeds = (tn_cli_feeds){.value = tn_alloc_array(NULL, n + 1u, sizeof *feeds->value),
+                            .object = tn_alloc_array(NULL, n + 1u, sizeof(tn_object *))};
+    if (!feeds->value || !feeds->object)
+        return TN_ERR_MEMORY;
+    feeds->count = n;
+    for (uint32_t i = 0; i < n; i++)
+        feeds->value[i] = tn_graph_input(tn_model_graph(model), i);
+    TN_TRY(put_given(options, model, feeds));
     for (uint32_t i = 0; i < n; i++) {
-        if (objects[i] || tn_model_input_has_default(model, i))
+        if (feeds->object[i] || tn_model_input_has_default(model, i))
             continue;
         if (!options->fill) {
             missing = missing == UINT32_MAX ? i : missing;
@@ -410,18 +458,25 @@ tn_status tn_cli_read_inputs(const tn_cli_options *options, const tn_model *mode
                       : strcmp(options->fill, "zeros") == 0 ? TN_FILL_ZEROS
                       : strcmp(options->fill, "ones") == 0  ? TN_FILL_ONES
                                                             : TN_FILL_ARANGE;
-        objects[i] = make(options, model, objects, tn_model_input_type(model, i), how, i, &made);
-        if (!objects[i]) {
-            char text[200];
-            tn_fail_where("input '%s' %s", tn_model_input_name(model, i),
-                          tn_model_describe_input(model, i, text, sizeof text));
+        feeds->object[i] = make(options, model, feeds->object, tn_model_input_type(model, i), how, i, &made);
+        if (!feeds->object[i]) {
+            say_feed(model, feeds, i);
             return tn_error_status();
         }
     }
-    if (missing == UINT32_MAX)
+    if (missing == UINT32_MAX || feeds->count > n || options->fetch.len)
         return TN_OK;
     tn_fail(TN_ERR_INPUT, "input '%s' is not given", tn_model_input_name(model, missing));
     list_inputs(model);
     tn_fail_hint("give it with --input NAME=FILE, or make values with --fill random");
     return TN_ERR_INPUT;
+}
+
+void tn_cli_feeds_free(tn_cli_feeds *feeds) {
+    for (uint32_t i = 0; feeds->object && i < feeds->count; i++)
+        tn_object_destroy(feeds->object[i]);
+    tn_graph_destroy(feeds->typed);
+    tn_free(NULL, feeds->value);
+    tn_free(NULL, feeds->object);
+    *feeds = (tn_cli_feeds){0};
 }

@@ -8,9 +8,18 @@
 #include "cli/options.h"
 #include "ir/tensor.h"
 
-/* Reads what --input asked for into objects[], by input of the model (NULL: not given); then, with --fill, makes those that have
-   no default. TN_ERR_INPUT listing all inputs when one is missing. objects[] is to be destroyed in any case. */
-tn_status tn_cli_read_inputs(const tn_cli_options *options, const tn_model *model, tn_object **objects);
+/* What is fed: the inputs of the model in its order, then inner values that --input names. */
+typedef struct tn_cli_feeds {
+    uint32_t count;
+    tn_value *value;    /* of the model's graph */
+    tn_object **object; /* NULL: not given */
+    tn_graph *typed;    /* the graph with types inferred, once an inner value is fed */
+} tn_cli_feeds;
+const char *tn_cli_feed_name(const tn_model *model, const tn_cli_feeds *feeds, uint32_t index);
+/* Reads what --input asks for; then, with --fill, makes inputs that have no default. TN_ERR_INPUT listing all inputs when one is missing
+   (unless inner values are fed or asked for: the run knows what it needs). Free it in any case. */
+tn_status tn_cli_read_inputs(const tn_cli_options *options, tn_model *model, tn_cli_feeds *feeds);
+void tn_cli_feeds_free(tn_cli_feeds *feeds);
 /* The number M of a file called input_M.* (or output_M.*, by `prefix`), or -1. */
 int64_t tn_cli_file_index(const char *path, const char *prefix);
 

@@ -34,7 +34,9 @@ typedef struct option_row {
 
 static const option_row option_table[] = {
     {"input", "[NAME=]FILE", KIND_LIST, TN_CLI_RUN, AT(inputs), NULL,
-     ".npy .npz .pb .bin .json, or a literal: NAME=[1,2,3], NAME=0.5; input_M.* feeds input M"},
+     ".npy .npz .pb .bin .json, or a literal: NAME=[1,2,3], NAME=0.5; input_M.* feeds input M; an inner value, too"},
+    {"fetch", "NAME", KIND_LIST, TN_CLI_RUN, AT(fetch), NULL,
+     "instead of the outputs: this output or inner value, and only what it needs; may be given more than once"},
     {"fill", "HOW", KIND_CHOICE, TN_CLI_RUN, AT(fill), "random|zeros|ones|arange",
      "values of the inputs left out: random, zeros, ones or arange"},
     {"output-dir", "DIR", KIND_TEXT, TN_CLI_RUN, AT(output_dir), NULL, "write the outputs into this folder"},
@@ -87,7 +89,6 @@ static const option_row option_table[] = {
      "print more: times, memory, what passes did not do and why"},
     {"help", NULL, KIND_FLAG, (uint32_t)TN_CLI_ALL, AT(help), NULL, "this text"},
     {"version", NULL, KIND_FLAG, 0, AT(version), NULL, "version, build, CPU features"},
-    {"fetch", "NAME", KIND_PLANNED, TN_CLI_RUN, 0, NULL, NULL},
     {"tap", "NAME", KIND_PLANNED, TN_CLI_RUN, 0, NULL, NULL},
     {"memory", "SIZE", KIND_PLANNED, (uint32_t)TN_CLI_ALL, 0, NULL, NULL},
     {"layout", "HOW", KIND_PLANNED, (uint32_t)TN_CLI_ALL, 0, NULL, NULL},
@@ -365,6 +366,7 @@ void tn_cli_options_free(tn_cli_options *options) {
     tn_vec_free(NULL, &options->args);
     tn_vec_free(NULL, &options->dims);
     tn_vec_free(NULL, &options->inputs);
+    tn_vec_free(NULL, &options->fetch);
     tn_vec_free(NULL, &options->plugins);
 }
 

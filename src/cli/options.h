@@ -14,7 +14,7 @@ typedef struct tn_cli_options {
     const struct tn_cli_command *command;
     tn_cli_list args; /* what is no option: models, folders */
     tn_cli_list dims; /* NAME=N; ended by a NULL that is not counted */
-    tn_cli_list inputs;
+    tn_cli_list inputs, fetch;
     tn_cli_list plugins;
     struct tn_op_set *op_set; /* the operators of the plugins; NULL: none. Made by tn_cli_plugins_load */
     const char *level;        /* "0" to "3" */

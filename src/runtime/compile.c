@@ -76,8 +76,33 @@ static tn_status dump_plan(tn_model *m, const tn_plan *plan, const char *folder)
     return status;
 }
 
+tn_graph *tn_model_infer(tn_model *m) {
+    const tn_compile_key key = {
+        .backend = TN_BACKEND_REFERENCE, .level = -1, .disable = "", .passes = "", .dump = "", .dims = ""};
+    tn_graph *g = tn_graph_clone(m->graph, NULL, NULL);
+    if (!g || (run_passes(m, &key, g) == TN_OK && tn_graph_check(g) == TN_OK))
+        return g;
+    tn_error_record error;
+    tn_error_save(&error);
+    tn_graph_destroy(g);
+    tn_error_restore(&error);
+    return NULL;
+}
+
+static tn_graph *cut_graph(tn_model *m, const tn_cut *cut) {
+    bool typed = true;
+    for (uint32_t i = 0; i < cut->feeds; i++)
+        typed &= tn_value_type(m->graph, cut->feed[i]).id != 0;
+    tn_graph *types = typed ? NULL : tn_model_infer(m);
+    if (!typed && !types)
+        return NULL;
+    tn_graph *g = tn_graph_cut(m->graph, types, cut);
+    tn_graph_destroy(types);
+    return g;
+}
+
 tn_status tn_compile(tn_model *m, const tn_compile_key *key, tn_compiled *c) {
-    tn_graph *g = key->cut ? tn_graph_cut(m->graph, key->cut) : tn_graph_clone(m->graph, NULL, NULL);
+    tn_graph *g = key->cut ? cut_graph(m, key->cut) : tn_graph_clone(m->graph, NULL, NULL);
     if (!g)
         return tn_error_status();
     tn_status status = run_passes(m, key, g);

@@ -17,8 +17,9 @@ typedef struct tn_cut {
     uint32_t fetches;
 } tn_cut;
 /* The graph of that part, with inputs of the names of the values fed: nodes, inputs and effects that the values asked for do not need
-   are not in it (cut.c). NULL with the error set. */
-tn_graph *tn_graph_cut(const tn_graph *graph, const tn_cut *cut);
+   are not in it (cut.c). `typed` (may be NULL): the same graph with types inferred, where values of these names may have a type that
+   they lack in `graph`. NULL with the error set. */
+tn_graph *tn_graph_cut(const tn_graph *graph, const tn_graph *typed, const tn_cut *cut);
 
 /* How a model is compiled: what plans are told apart by. Text fields are owned by the session. */
 typedef struct tn_compile_key {
@@ -62,6 +63,8 @@ struct tn_model {
 
 /* Runs the passes and, for the cpu back end, lowers: fills graph and plan of `compiled` (compile.c). */
 tn_status tn_compile(tn_model *model, const tn_compile_key *key, tn_compiled *compiled);
+/* A copy of a model's graph with its ONNX nodes expanded, and so with all types that can be inferred. NULL with the error set. */
+tn_graph *tn_model_infer(tn_model *model);
 tn_model *tn_model_retain(tn_model *model);
 /* The compiled form for a key, made if it is not there. NULL with the error set. Release it. */
 tn_compiled *tn_model_compile(tn_model *model, const tn_compile_key *key);

@@ -120,6 +120,13 @@ static tn_status read_outputs(const tn_graph *g, uint32_t n_out, const tn_output
     return TN_OK;
 }
 
+static bool is_fetched(const request *r, const char *name) {
+    for (uint32_t i = 0; i < r->fetches; i++)
+        if (strcmp(r->name[i], name) == 0)
+            return true;
+    return false;
+}
+
 /* --- calls and forms --------------------------------------------------------------------------------------------------------------- */
 
 static void lane_free(tn_session *s, tn_lane *lane) {
@@ -362,7 +369,9 @@ static tn_call *prepare(tn_session *s, uint32_t n_in, const tn_binding *in, uint
     if (status == TN_OK && !(call = call_create(s, n_in, in, n_out, out)))
         status = tn_error_status();
     if (status == TN_OK) {
-        bool whole = !r.feeds && !r.inner && (r.fetches == outputs || !n_out);
+        bool whole = !r.feeds && !r.inner;
+        for (uint32_t k = 0; k < outputs && whole && n_out; k++) /* two outputs may have one name */
+            whole = is_fetched(&r, tn_graph_output_name(g, k));
         for (uint32_t k = 0; k < inputs && whole; k++) { /* said before anything is compiled */
             tn_value v = tn_graph_input(g, k);
             bool given = tn_graph_input_default(g, v) != NULL;

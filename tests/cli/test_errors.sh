@@ -79,8 +79,8 @@ says "$err" "no test folder"
 npy "$work/object.npy" '|O' False '(1, 2)' ''
 expect 4 run "$pair" --input x="$work/object.npy" --fill ones
 says "$err" "objects"
-expect 4 run "$pair" --input sum=[[1,2]] --fill ones
-says "$err" "inner value"
+expect 3 run "$pair" --input summ=[[1,2]] --fill ones
+says "$err" "nor an inner value"
 
 # 3: numbers that the element type does not hold; infinity is written as a word
 number() { same "$1[1]" >"$work/number.txt" && expect "$3" run "$work/number.txt" --input "x=[$2]"; }

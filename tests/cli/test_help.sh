@@ -9,7 +9,7 @@ for command in run info test ops optimize verify; do
     expect 0 $command --help
     [ "$(sed -n '/^Examples:/,/^Usage:/p' "$out" | grep -c '^  tenon ')" = 3 ] || fail "$command: not three examples"
     awk '/^Examples:/ { e = NR } /^Options:/ { exit !(e && e < NR) }' "$out" || fail "$command: examples come first"
-    for option in --memory --layout --reuse --fetch --tap; do lacks "$out" "$option"; done
+    for option in --layout --reuse --tap; do lacks "$out" "$option"; done
     says "$out" "--threads N" "-O0" "--backend ref|cpu" "--json"
 done
 expect 0 --version
@@ -63,7 +63,7 @@ for command in bench bisect diff view grad train compile quantize tune serve; do
     expect 4 $command model
     says "$err" "not supported yet"
 done
-for option in --fetch=a --tap=a --memory=1 --layout=auto --reuse=none; do
+for option in --tap=a --layout=auto --reuse=none; do
     expect 4 run model $option
     says "$err" "not supported yet"
 done

@@ -16,6 +16,30 @@ gives "1.5, 1"
 expect 0 run "$pair" --input w=[[1,2]] --input [[10,20]]
 gives "11, 22"
 
+# any value by name: fed in place of what makes it, or asked for; then only what it needs runs, and is needed
+expect 0 run "$pair" --input sum=[[1,2]] --fill ones
+gives "1, 2"
+net=$TENON_SHARED/worked-examples/W01-two-layer-net/model.onnx
+if [ -f "$net" ]; then
+    for backend in ref cpu; do
+        expect 0 run "$net" --input x=[[1,-2,3]] --backend $backend --fetch a
+        gives "4.5, -6"
+        expect 0 run "$net" --input x=[[1,-2,3]] --backend $backend --fetch y --fetch a --output-dir "$work/net-$backend"
+        says "$out" "y  f32[1,1]" "a  f32[1,2]"
+        [ -f "$work/net-$backend/a.npy" ] && [ -f "$work/net-$backend/y.npy" ] || fail "fetched values are not written"
+        expect 0 run "$net" --input r=[[1,1]] --backend $backend
+        gives "6"
+        expect 0 run "$net" --input [[1,-2,3]] --input W2=[[1],[1]] --backend $backend --fetch y --json
+        valid_json "$out"
+        expect 3 run "$net" --input r=[[1,1]] --fetch a --backend $backend
+        says "$err" "input 'x' is not given" "f32[n, 3]"
+        expect 3 run "$net" --input r=[[1,1]] --fetch nothing --backend $backend
+        says "$err" "no output 'nothing', nor an inner value"
+    done
+    expect 2 run "$net" --input r=[[1,1]] --input r=[[1,1]]
+    says "$err" "twice"
+fi
+
 # .npy: byte orders, Fortran order, other dtypes
 npy "$work/a.npy" '<f4' False '(2, 3)' '\0\0\x80\x3f\0\0\0\x40\0\0\x40\x40\0\0\x80\x40\0\0\xa0\x40\0\0\xc0\x40'
 expect 0 run "$work/f32.txt" --input "$work/a.npy"
