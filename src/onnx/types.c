@@ -22,7 +22,8 @@ _Static_assert(TN_DTYPE_COUNT <= 31, "element types are bits of an unsigned");
 
 /* A row speaks of the versions from `since` to the next row of its operator; `bf16`: the first of them that takes BF16, 0: as the types
    say. `inputs`: a letter for each input in the newest form. 'A' is of types[0], 'B' of types[1]; inputs of one letter have one type.
-   '.': anything. A digit after it: the rank. '+' at the end: the last repeats. The types are those of the operator's text (the test
+   '.': anything. A digit after it: the rank; 'l': a list, or a scalar that stands for a list of it (exporters write them, and every
+   runtime takes them). '+' at the end: the last repeats. The types are those of the operator's text (the test
    nightly/meaning_types compares them), but what only moves elements moves those of any type in every version. */
 typedef struct input_types {
     const char *op; /* in order; "domain.Name" of other domains than ai.onnx */
@@ -239,7 +240,7 @@ static const input_types rows[] = {
     {"Sign", 1, 13, "A", {NUMBERS}},
     {"Sin", 1, 22, "A", {FLOATS}},
     {"Sinh", 1, 22, "A", {FLOATS}},
-    {"Slice", 1, 0, "AB1B1B1B1", {ANY, INDICES}},
+    {"Slice", 1, 0, "ABlBlBlBl", {ANY, INDICES}},
     {"Softmax", 1, 13, "A", {FLOATS}},
     {"SoftmaxCrossEntropyLoss", 1, 13, "ABA", {FLOATS, INDICES}},
     {"Softplus", 1, 22, "A", {FLOATS}},
@@ -331,7 +332,9 @@ tn_status tn_expand_check_inputs(tn_expand *x) {
     const char *at = row ? row->inputs : "";
     for (uint32_t i = 0; i < x->inputs && *at; i++) {
         const char *next = at + 1;
-        int rank = *next >= '0' && *next <= '9' ? *next++ - '0' : -1;
+        bool or_scalar = *next == 'l';
+        int rank = or_scalar ? 1 : *next >= '0' && *next <= '9' ? *next - '0' : -1;
+        next += rank >= 0;
         tn_value value = x->in[i].form == TN_INPUT_VALUE ? x->in[i].value : (tn_value){0};
         tn_type type = value.id ? tn_value_type(x->graph, value) : (tn_type){0};
         int letter = *at - 'A';
@@ -340,8 +343,9 @@ tn_status tn_expand_check_inputs(tn_expand *x) {
         if (!type.id || tn_type_kind(x->graph, type) != TN_KIND_TENSOR)
             continue;
         tn_dtype dtype = tn_value_dtype(x->graph, value);
-        if (rank >= 0 && tn_value_rank(x->graph, value) >= 0 && tn_value_rank(x->graph, value) != rank)
-            return tn_expand_fail(x, "input %u has rank %d, it must be %s (rank %d)", i, tn_value_rank(x->graph, value),
+        int have = tn_value_rank(x->graph, value);
+        if (rank >= 0 && have >= 0 && have != rank && !(or_scalar && have == 0))
+            return tn_expand_fail(x, "input %u has rank %d, it must be %s (rank %d)", i, have,
                                   rank == 0   ? "a scalar"
                                   : rank == 1 ? "a list"
                                               : "a table",

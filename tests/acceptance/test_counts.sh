@@ -6,7 +6,8 @@ failed=0
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 
-# counts FOLDER PASSED UNSUPPORTED: at least so many pass, at most so many are not supported, none fails otherwise.
+# counts FOLDER PASSED UNSUPPORTED [WRONG]: at least so many pass, at most so many are not supported, no more than WRONG (0) fail
+# otherwise.
 counts() {
     local folder=$TENON_SHARED/$1 backend passed wrong unsupported
     [ -d "$folder" ] || { echo "skipped: there is no $folder"; return; }
@@ -15,8 +16,8 @@ counts() {
         read -r passed wrong <<<"$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed.*/\1 \2/p' "$out")"
         unsupported=$(sed -n 's/^of which not supported: //p' "$out")
         echo "$1, $backend: ${passed:-no} passed, ${wrong:-?} failed, of which not supported: ${unsupported:-?}"
-        if [ "${passed:-0}" -lt "$2" ] || [ "${unsupported:-9999}" -gt "$3" ] || [ "$wrong" != "$unsupported" ]; then
-            echo "FAILED: $2 passed before, $3 were not supported, none was wrong"
+        if [ "${passed:-0}" -lt "$2" ] || [ "${unsupported:-9999}" -gt "$3" ] || [ "$wrong" -gt $((unsupported + ${4:-0})) ]; then
+            echo "FAILED: $2 passed before, $3 were not supported, ${4:-0} were wrong"
             grep '^FAIL' "$out" | cut -c1-300 | head -20
             tail -3 "$out"
             failed=1
@@ -34,4 +35,6 @@ else
 fi
 counts cases 207 6
 counts worked-examples 19 0
+# quantised networks at the limit of their tolerance: turn-detect-int8 by the reference, sentence-minilm-int8 by the plan
+[ -n "${TENON_SANITIZE:-}" ] || counts models 51 0 1
 exit $failed
