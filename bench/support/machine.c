@@ -8,86 +8,20 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#elif defined(__ARM_NEON)
-#include <arm_neon.h>
-#endif
-
 #include "base/os.h"
+#include "kernels/calibrate.h"
 
 static volatile float sink;
 
-/* --- multiply-adds --------------------------------------------------------------------------------------------------------------------- */
-
-/* A million rounds of multiply-adds into ten independent sums: no two start alike, or a compiler would keep one of them. */
-#define ROUNDS 1000000
-#define SUMS 10
-#define PEAK(name, target, vector, lanes, madd)                                                  \
-    target static float name(void) {                                                             \
-        vector sum[SUMS], x = {0}, y = {0};                                                      \
-        x += 0.999f, y += 1e-3f;                                                                 \
-        _Pragma("GCC unroll 10") for (int i = 0; i < SUMS; i++) sum[i] = y * (float)i;           \
-        for (int n = 0; n < ROUNDS; n++)                                                         \
-            _Pragma("GCC unroll 10") for (int i = 0; i < SUMS; i++) sum[i] = madd(sum[i], x, y); \
-        float total = 0;                                                                         \
-        for (int i = 0; i < SUMS; i++)                                                           \
-            for (int j = 0; j < lanes; j++)                                                      \
-                total += sum[i][j];                                                              \
-        return total;                                                                            \
-    }
-#if defined(__x86_64__)
-PEAK(peak_avx2, __attribute__((target("avx2,fma"))), __m256, 8, _mm256_fmadd_ps)
-PEAK(peak_avx512, __attribute__((target("avx512f"))), __m512, 16, _mm512_fmadd_ps)
-#endif
-#if defined(__ARM_NEON)
-#define MADD(a, b, c) vfmaq_f32(c, a, b)
-PEAK(peak_plain, , float32x4_t, 4, MADD)
-#else
-typedef float lanes4 __attribute__((vector_size(16)));
-#define MADD(a, b, c) ((a) * (b) + (c))
-PEAK(peak_plain, , lanes4, 4, MADD)
-#endif
-
-static int peak_once(void) {
-#if defined(__x86_64__)
-    int lanes = tn_cpu_has(TN_ISA_AVX512) ? 16 : tn_cpu_has(TN_ISA_AVX2) ? 8 : 4;
-    sink = lanes == 16 ? peak_avx512() : lanes == 8 ? peak_avx2() : peak_plain();
-    return lanes;
-#else
-    sink = peak_plain();
-    return 4;
-#endif
-}
-
-static void *peak_thread(void *barrier) {
-    pthread_barrier_wait(barrier);
-    peak_once();
-    pthread_barrier_wait(barrier);
-    return NULL;
-}
-
 double machine_multiply_add_rate(int threads, int rounds) {
-    double best = INFINITY;
-    int lanes = 4;
-    for (int i = 0; i < rounds; i++) {
-        pthread_barrier_t barrier;
-        pthread_t thread[64];
-        int others = threads > 64 ? 64 : threads - 1;
-        pthread_barrier_init(&barrier, NULL, (unsigned)others + 1);
-        for (int t = 0; t < others; t++)
-            if (pthread_create(&thread[t], NULL, peak_thread, &barrier))
-                exit(1);
-        pthread_barrier_wait(&barrier);
-        double start = tn_clock();
-        lanes = peak_once();
-        pthread_barrier_wait(&barrier);
-        best = fmin(best, tn_clock() - start);
-        for (int t = 0; t < others; t++)
-            pthread_join(thread[t], NULL);
-        pthread_barrier_destroy(&barrier);
-    }
-    return 2.0 * ROUNDS * SUMS * lanes * threads / best;
+    tn_pool *pool = threads > 1 ? tn_pool_create(NULL, threads) : NULL;
+    double rate = tn_calibrate_operations(tn_cpu_best(), pool, rounds);
+    tn_pool_destroy(pool);
+    return rate;
+}
+
+double machine_copy_rate(int rounds) {
+    return tn_calibrate_copy(NULL, 16 << 20, rounds + 1);
 }
 
 /* --- memory ------------------------------------------------------------------------------------------------------------------------------ */
@@ -126,25 +60,6 @@ double machine_read_rate(int64_t bytes, int rounds) {
     }
     free(block);
     return (double)bytes / best;
-}
-
-double machine_copy_rate(int rounds) {
-    const size_t bytes = 16 << 20;
-    char *a = malloc(bytes), *b = malloc(bytes);
-    double best = INFINITY;
-    if (!a || !b)
-        exit(1);
-    memset(a, 1, bytes);
-    for (int i = 0; i <= rounds; i++) {
-        double start = tn_clock();
-        memcpy(b, a, bytes);
-        sink = b[i * 1000];
-        if (i)
-            best = fmin(best, tn_clock() - start);
-    }
-    free(a);
-    free(b);
-    return 2 * (double)bytes / best;
 }
 
 typedef struct bell {

@@ -80,9 +80,24 @@ TN_API void tn_cancel_set(tn_cancel *cancel);
 TN_API void tn_cancel_reset(tn_cancel *cancel);
 TN_API bool tn_cancel_is_set(const tn_cancel *cancel);
 
+/* A part of a compiled run that has ended: a kernel, several that ran together, or a host instruction. Texts live during the call. */
+typedef struct tn_profile_event {
+    const char *name;      /* what ran: "contraction avx2", "host", ... */
+    const char *operators; /* the nodes that it stands for, after the passes: "conv add max" */
+    const char *origin;    /* the nodes of the model that these come from, separated by commas; the first few of many */
+    uint32_t kernels;      /* that ran together; 0: a host instruction */
+    double start, seconds; /* since the run began; of the event */
+    double operations;     /* scalar ones, a multiply-add is two; 0 of host instructions */
+    double bytes;          /* that had to be read and written; 0 of host instructions */
+} tn_profile_event;
+
 typedef struct tn_run_options {
     size_t size;       /* set by TN_OPTIONS */
     tn_cancel *cancel; /* NULL: none */
+    void (*profile)(void *user,
+                    const tn_profile_event *event); /* compiled back end: called as each part ends, on the thread that
+                                                                   called; it costs the run a little. NULL: not */
+    void *profile_user;
 } tn_run_options;
 /* tn_session_run with options; NULL: none. */
 TN_API tn_status tn_session_run_with(tn_session *session, uint32_t inputs, const tn_binding *input, uint32_t outputs,

@@ -39,6 +39,7 @@ tn_model *tn_cli_load(const tn_cli_options *options, const char *path);
 tn_session *tn_cli_session(const tn_cli_options *options, tn_model *model, int threads, bool describe_only);
 
 tn_status tn_cli_run(const tn_cli_options *options);
+tn_status tn_cli_bench(const tn_cli_options *options);
 tn_status tn_cli_info(const tn_cli_options *options);
 tn_status tn_cli_ops(const tn_cli_options *options);
 tn_status tn_cli_optimize(const tn_cli_options *options);

@@ -47,7 +47,21 @@ const tn_cli_command tn_cli_commands[] = {
      tn_cli_test,
      1,
      UINT32_MAX},
-    {.name = "bench"},
+    {"bench",
+     TN_CLI_BENCH,
+     "MODEL [--input [NAME=]FILE]... [option]...",
+     "time a model",
+     {"tenon bench model.onnx", "three seconds of runs on made-up inputs: times, share of the machine, memory",
+      "tenon bench model.onnx --dim batch=8 --threads 1 --seconds 10 --json", "longer, one thread, for programs",
+      "tenon bench model.onnx --per-op --profile trace.json",
+      "what each operator took; a trace for chrome://tracing or Perfetto"},
+     "Inputs left out are random (--fill says otherwise). Times are those of whole runs, results made and freed; the "
+     "machine's\n"
+     "own rates are measured before and after. One run more is profiled, for --per-op, --profile and the counts of\n"
+     "operations and bytes.",
+     tn_cli_bench,
+     1,
+     1},
     {"optimize",
      TN_CLI_OPTIMIZE,
      "MODEL -o OUT [option]...",

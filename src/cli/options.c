@@ -33,11 +33,11 @@ typedef struct option_row {
 #define AT(field) offsetof(tn_cli_options, field)
 
 static const option_row option_table[] = {
-    {"input", "[NAME=]FILE", KIND_LIST, TN_CLI_RUN, AT(inputs), NULL,
+    {"input", "[NAME=]FILE", KIND_LIST, TN_CLI_RUN | TN_CLI_BENCH, AT(inputs), NULL,
      ".npy .npz .pb .bin .json, or a literal: NAME=[1,2,3], NAME=0.5; input_M.* feeds input M; an inner value, too"},
     {"fetch", "NAME", KIND_LIST, TN_CLI_RUN, AT(fetch), NULL,
      "instead of the outputs: this output or inner value, and only what it needs; may be given more than once"},
-    {"fill", "HOW", KIND_CHOICE, TN_CLI_RUN, AT(fill), "random|zeros|ones|arange",
+    {"fill", "HOW", KIND_CHOICE, TN_CLI_RUN | TN_CLI_BENCH, AT(fill), "random|zeros|ones|arange",
      "values of the inputs left out: random, zeros, ones or arange"},
     {"output-dir", "DIR", KIND_TEXT, TN_CLI_RUN, AT(output_dir), NULL, "write the outputs into this folder"},
     {"format", "npy|pb", KIND_CHOICE, TN_CLI_RUN, AT(format), "npy|pb",
@@ -60,6 +60,11 @@ static const option_row option_table[] = {
      "a folder that takes longer has failed; default: 300"},
     {"limits", NULL, KIND_FLAG, TN_CLI_TEST, AT(limits), NULL,
      "judge max_ms and max_rss_mb of case.json, too (one job unless --jobs)"},
+    {"seconds", "S", KIND_TEXT, TN_CLI_BENCH, AT(seconds), NULL, "time of all runs that are measured; default: 3"},
+    {"warmup", "N", KIND_TEXT, TN_CLI_BENCH, AT(warmup), NULL, "runs before them; default: 3"},
+    {"per-op", NULL, KIND_FLAG, TN_CLI_BENCH, AT(per_op), NULL, "list what each kind of operator took"},
+    {"profile", "TRACE.json", KIND_TEXT, TN_CLI_BENCH, AT(profile), NULL,
+     "write one run as a trace in Chrome's format, naming the model's nodes"},
     {"samples", "N", KIND_COUNT, TN_CLI_VERIFY, AT(samples), NULL,
      "sets of inputs; default: 4, or 2 when all sizes are fixed"},
     {"tolerance", "T", KIND_TEXT, TN_CLI_VERIFY, AT(tolerance), NULL,

@@ -21,9 +21,10 @@ typedef struct tn_cli_options {
     const char *backend, *isa, *disable, *passes, *dump;
     const char *fill, *output_dir, *format, *filter, *ops, *tolerance;
     const char *output; /* -o */
+    const char *seconds, *warmup, *profile;
     uint64_t opset;
     uint64_t threads, jobs, samples, timeout, seed, max_bytes, max_ops;
-    bool standard, external, explain;
+    bool standard, external, explain, per_op;
     bool json, markdown, quiet, verbose, limits, help, version;
 } tn_cli_options;
 
@@ -49,6 +50,7 @@ enum {
     TN_CLI_TEST = 4,
     TN_CLI_OPTIMIZE = 8,
     TN_CLI_VERIFY = 16,
+    TN_CLI_BENCH = 32,
     TN_CLI_OPS = 1 << 10,
     TN_CLI_ALL = ~0
 };

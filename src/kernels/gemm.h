@@ -35,6 +35,9 @@ typedef struct tn_gemm_level {
     int rows, columns;
     void (*tile)(const tn_gemm_tile *tile);
     void (*depthwise)(const tn_depthwise_row *row);
+    /* `rounds` rounds of multiply-adds that wait for nothing: `peak_operations` scalar operations each; the answer is of no use. */
+    float (*peak)(int64_t rounds);
+    int peak_operations;
 } tn_gemm_level;
 
 extern const tn_gemm_level tn_gemm_generic, tn_gemm_avx2, tn_gemm_avx512, tn_gemm_avx512_vnni, tn_gemm_neon;

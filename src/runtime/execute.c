@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "base/error.h"
+#include "base/os.h"
 #include "interp/interp.h"
 #include "kernels/kernels.h"
 #include "runtime/frame.h"
@@ -289,6 +290,7 @@ static tn_status run_code(frame *f) {
             if (skip)
                 continue;
         }
+        double start = f->options->profile ? tn_clock() : 0;
         switch ((tn_instruction_op)in.op) {
         case TN_DO_CALL: {
             const tn_kernel *k = &p->kernel.data[in.a];
@@ -302,6 +304,8 @@ static tn_status run_code(frame *f) {
                 tn_fail_at_node(p->graph, (tn_node){p->kernel_node.data[k->nodes]});
             TN_TRY(status);
             TN_TRY(show(f, in.a, true));
+            if (f->options->profile)
+                tn_frame_profile(f, &in, together ? k->chain : 1, start);
             pc += together ? k->chain - 1u : 0;
             break;
         }
@@ -309,6 +313,8 @@ static tn_status run_code(frame *f) {
             if (p->code.data[pc + 1].op == TN_DO_BIND) /* of the sizes that its results decide */
                 tn_frame_unbind(f, p->code.data[pc + 1].a);
             TN_TRY(run_host(f, &p->host.data[in.a]));
+            if (f->options->profile)
+                tn_frame_profile(f, &in, 0, start);
             break;
         case TN_DO_BIND: TN_TRY(tn_frame_bind(f, in.a)); break;
         case TN_DO_CHECK: TN_TRY(tn_frame_check(f, in.a, in.b)); break;
@@ -387,6 +393,7 @@ static tn_status run(frame *f, tn_object *const *in, tn_object **out) {
 }
 
 static void begin(frame *f) {
+    f->began = f->options->profile ? tn_clock() : 0;
     f->bytes = 0;
     for (uint32_t i = 0; i <= f->plan->segments; i++)
         f->arena[i].bytes = 0;

@@ -2,6 +2,8 @@
 #ifndef TN_RUNTIME_EXECUTE_H
 #define TN_RUNTIME_EXECUTE_H
 
+#include <tenon/session.h>
+
 #include "lower/plan.h"
 
 /* Shown to `watch`: a kernel that is about to run, or has run. */
@@ -24,6 +26,8 @@ typedef struct tn_execute_options {
     void *cancel_ctx;
     tn_status (*watch)(void *ctx, const tn_execute_watch *watch); /* around every kernel; NULL: not */
     void *watch_ctx;
+    void (*profile)(void *user, const tn_profile_event *event); /* as tn_run_options says; NULL: not */
+    void *profile_user;
     uint64_t *arena_bytes; /* receives the bytes of the run's arenas; NULL: not wanted */
 } tn_execute_options;
 

@@ -51,6 +51,7 @@ struct tn_frame {
     tn_lifetime *life; /* room for placing */
     uint32_t *which;
     tn_object **out;        /* room for the outputs of the graph */
+    double began;           /* of the run: tn_clock, where it is profiled */
     tn_tensor *const *into; /* of the run: by output, the caller's tensor or NULL; NULL: none */
 };
 
@@ -75,5 +76,9 @@ tn_status tn_frame_fail_size(const tn_frame *f, tn_node node, tn_size size);
 void tn_frame_say_enclosing(const tn_frame *f, tn_node node);
 /* Fails because the caller's tensor for an output is not of the result's type and shape. */
 tn_status tn_frame_fail_output(const tn_frame *f, uint32_t output, const tn_tensor *given, const tn_tensor *result);
+
+/* --- profile.c ---------------------------------------------------------------------------------------------------------------- */
+/* Tells the run's profile what ran from `start` (tn_clock) to now: instruction `in`, with `count` kernels together from it on. */
+void tn_frame_profile(const tn_frame *f, const tn_instruction *in, uint32_t count, double start);
 
 #endif

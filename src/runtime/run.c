@@ -524,7 +524,7 @@ static tn_status deliver(const tn_output *to, const tn_tensor *into, tn_object *
 }
 
 static tn_status run_lane(tn_session *s, const tn_call *call, tn_lane *lane, stopping *stop, const tn_binding *in,
-                          const tn_output *out) {
+                          const tn_output *out, const tn_run_options *options) {
     const tn_compiled *c = call->form->compiled;
     uint32_t inputs = tn_graph_input_count(c->graph), outputs = tn_graph_output_count(c->graph);
     memset(lane->in, 0, inputs * sizeof(tn_object *));
@@ -546,6 +546,8 @@ static tn_status run_lane(tn_session *s, const tn_call *call, tn_lane *lane, sto
                                 .late = c->late,
                                 .cancelled = is_cancelled,
                                 .cancel_ctx = stop,
+                                .profile = options->profile,
+                                .profile_user = options->profile_user,
                                 .arena_bytes = &bytes};
         status = tn_frame_run(lane->frame, &o, lane->in, lane->into, lane->out);
         s->arena_bytes = bytes;
@@ -588,7 +590,7 @@ static tn_status run_counted(tn_session *s, uint32_t n_in, const tn_binding *in,
         return tn_fail(TN_ERR_CANCELLED, "the run was cancelled");
     tn_lane *lane = NULL;
     tn_call *call = acquire(s, n_in, in, n_out, out, &lane);
-    tn_status status = call && lane ? run_lane(s, call, lane, &stop, in, out) : tn_error_status();
+    tn_status status = call && lane ? run_lane(s, call, lane, &stop, in, out, options) : tn_error_status();
     if (call)
         give_back(s, call, lane);
     return status;

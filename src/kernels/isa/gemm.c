@@ -161,6 +161,29 @@ static void depthwise(const tn_depthwise_row *d) {
     }
 }
 
+/* Twelve independent sums, no two alike: a compiler would keep one of them. */
+#define SUMS 12
+static float peak(int64_t rounds) {
+    vec sum[SUMS], a = splat(0.999f), b = splat(1e-3f);
+#pragma GCC unroll 12
+    for (int i = 0; i < SUMS; i++)
+        sum[i] = splat((float)i);
+    for (int64_t r = 0; r < rounds; r++)
+#pragma GCC unroll 12
+        for (int i = 0; i < SUMS; i++)
+            sum[i] = madd(sum[i], a, b);
+    float total = 0;
+#pragma GCC unroll 12
+    for (int i = 0; i < SUMS; i++)
+        total += sum[i][0] + sum[i][WIDTH - 1];
+    return total;
+}
+
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
-const tn_gemm_level PASTE(tn_gemm_, TN_ISA) = {.rows = ROWS, .columns = COLUMNS, .tile = tile, .depthwise = depthwise};
+const tn_gemm_level PASTE(tn_gemm_, TN_ISA) = {.rows = ROWS,
+                                               .columns = COLUMNS,
+                                               .tile = tile,
+                                               .depthwise = depthwise,
+                                               .peak = peak,
+                                               .peak_operations = 2 * SUMS * WIDTH};
