@@ -16,16 +16,29 @@ _Static_assert(sizeof(tn_arena_chunk) % 16 == 0, "the bytes after a chunk's head
 #define FIRST_CHUNK ((size_t)4096)
 #define LARGEST_CHUNK ((size_t)1 << 20)
 #endif
+#define LARGE_COPY ((size_t)64 << 10) /* bytes from which a copy is not zeroed first */
 
 void tn_arena_init(tn_arena *arena, tn_heap *heap) {
     *arena = (tn_arena){.heap = heap};
 }
 
-static tn_arena_chunk *chunk_new(tn_arena *arena, size_t capacity) {
-    tn_arena_chunk *chunk = tn_alloc(arena->heap, sizeof *chunk + capacity);
+/* `zero` false: the caller fills all of it. */
+static tn_arena_chunk *chunk_new(tn_arena *arena, size_t capacity, bool zero) {
+    size_t size = sizeof(tn_arena_chunk) + capacity;
+    tn_arena_chunk *chunk = zero ? tn_alloc(arena->heap, size) : tn_alloc_aligned(arena->heap, size, 16);
     if (chunk)
-        chunk->capacity = capacity;
+        *chunk = (tn_arena_chunk){.capacity = capacity};
     return chunk;
+}
+
+/* A chunk for one block, behind the newest, whose rest stays in use. */
+static void *own_chunk(tn_arena *arena, size_t need, bool zero) {
+    tn_arena_chunk *own = chunk_new(arena, need, zero);
+    if (!own)
+        return NULL;
+    own->next = arena->chunks->next;
+    arena->chunks->next = own;
+    return own + 1;
 }
 
 void *tn_arena_alloc(tn_arena *arena, size_t size) {
@@ -38,16 +51,12 @@ void *tn_arena_alloc(tn_arena *arena, size_t size) {
         size_t capacity = arena->capacity ? arena->capacity * 2 : FIRST_CHUNK - sizeof(tn_arena_chunk);
         if (capacity > LARGEST_CHUNK)
             capacity = LARGEST_CHUNK;
-        if (need > capacity / 4 && arena->chunks) { /* its own chunk, behind the newest, whose rest stays in use */
-            tn_arena_chunk *own = chunk_new(arena, need);
-            if (!own)
-                return NULL;
-            own->next = arena->chunks->next;
-            arena->chunks->next = own;
-            arena->total += size;
-            return own + 1;
+        if (need > capacity / 4 && arena->chunks) {
+            void *own = own_chunk(arena, need, true);
+            arena->total += own ? size : 0;
+            return own;
         }
-        tn_arena_chunk *chunk = chunk_new(arena, need > capacity ? need : capacity);
+        tn_arena_chunk *chunk = chunk_new(arena, need > capacity ? need : capacity, true);
         if (!chunk)
             return NULL;
         chunk->next = arena->chunks;
@@ -62,6 +71,13 @@ void *tn_arena_alloc(tn_arena *arena, size_t size) {
 }
 
 void *tn_arena_copy(tn_arena *arena, const void *bytes, size_t size) {
+    if (size >= LARGE_COPY && size <= SIZE_MAX / 2 && (arena->chunks || tn_arena_alloc(arena, 1))) {
+        void *own = own_chunk(arena, size, false);
+        if (!own)
+            return NULL;
+        arena->total += size;
+        return memcpy(own, bytes, size);
+    }
     void *copy = tn_arena_alloc(arena, size);
     if (copy && size)
         memcpy(copy, bytes, size);

@@ -110,11 +110,15 @@ uint32_t tn_strings_append(tn_strings *strings, const char *text, size_t length)
     return length == 0 ? 0 : fits(length) ? append(strings, text, length) : UINT32_MAX;
 }
 
+#define MORE \
+    64 /* strings that are added soon after many were loaded, such as values of metadata, without growing again */
+
 bool tn_strings_load(tn_strings *strings, uint32_t count, const uint8_t *lengths, const char *bytes, size_t size,
                      uint32_t *record) {
     tn_heap *heap = strings->arena.heap;
     *record = 0;
-    if (!tn_vec_reserve(heap, &strings->text, count) || !tn_vec_reserve(heap, &strings->length, count))
+    uint32_t room = count < UINT32_MAX / 2 ? count + MORE : count;
+    if (!tn_vec_reserve(heap, &strings->text, room) || !tn_vec_reserve(heap, &strings->length, room))
         return false;
     const char *at = count ? tn_arena_copy(&strings->arena, bytes, size) : bytes, *before = "";
     if (!at)

@@ -188,8 +188,13 @@ bool tn_dim_is_const(const tn_graph *graph, tn_dim dim, int64_t *value) {
     const tn_dims *dims = graph == NULL ? NULL : tn_graph_dims((tn_graph *)(uintptr_t)graph);
     if (dims == NULL || dim.id == 0 || dim.id >= dims->expr.len)
         return false;
+    if (tn_dim_at(dims, dim.id)->kind == TN_DIM_CONST) {
+        if (value != NULL)
+            *value = tn_dim_at(dims, dim.id)->constant;
+        return true;
+    }
     tn_interval x = tn_dim_interval(dims, dim.id);
-    if (!tn_interval_is_point(x) && tn_dim_at(dims, dim.id)->kind != TN_DIM_CONST)
+    if (!tn_interval_is_point(x))
         return false;
     if (value != NULL)
         *value = x.low;

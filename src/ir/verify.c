@@ -55,8 +55,9 @@ static tn_status check_arity(const tn_verifier *v, uint32_t id) {
 
 static tn_status check_attr(const tn_verifier *v, uint32_t id, const tn_attr *a) {
     const tn_graph *g = v->g;
+    const char *name = tn_strings_text(&g->strings, a->name);
     if (a->kind == TN_ATTR_NONE || a->kind > TN_ATTR_FUNCTION || !a->key || a->name >= g->strings.text.len ||
-        strcmp(a->key, tn_strings_text(&g->strings, a->name)) != 0)
+        (a->key != name && strcmp(a->key, name) != 0))
         return tn_rule_broken(v, TN_RULE_ATTRIBUTES, id, "an attribute has no name or no kind");
     bool good = true;
     if (a->kind == TN_ATTR_FUNCTION)

@@ -104,7 +104,8 @@ static tn_status check_ids(const tn_verifier *v) {
 
 /* --- rules 2 and 3: lists of nodes, ownership of regions ---------------------------------------------------------------------------- */
 
-static tn_status check_list(tn_verifier *v, uint32_t region) {
+/* *owners: whether one of the nodes has regions. */
+static tn_status check_list(tn_verifier *v, uint32_t region, bool *owners) {
     const tn_graph *g = v->g;
     const tn_region_rec *r = &g->region.data[region];
     uint32_t previous = 0;
@@ -124,6 +125,7 @@ static tn_status check_list(tn_verifier *v, uint32_t region) {
             return tn_rule_broken(v, TN_RULE_LISTS, id, "its neighbours do not agree");
         if (n->order <= order)
             return tn_rule_broken(v, TN_RULE_LISTS, id, "its order number does not grow");
+        *owners |= n->region_count > 0;
         order = n->order;
         previous = id;
     }
@@ -145,8 +147,9 @@ static tn_status reach_region(tn_verifier *v, uint32_t region, uint32_t owner, i
     if (r->owner != owner)
         return tn_rule_broken(v, TN_RULE_REGIONS, owner, "region %u names node %u as its owner, not %u", region,
                               r->owner, owner);
-    TN_TRY(check_list(v, region));
-    for (uint32_t id = r->first; id; id = g->node.data[id].next)
+    bool owners = false;
+    TN_TRY(check_list(v, region, &owners));
+    for (uint32_t id = owners ? r->first : 0; id; id = g->node.data[id].next)
         for (uint32_t i = 0; i < g->node.data[id].region_count; i++)
             TN_TRY(reach_region(v, g->region_list.data[g->node.data[id].regions + i], id, depth + 1));
     return TN_OK;
@@ -199,19 +202,6 @@ static tn_status check_values(const tn_verifier *v) {
     return TN_OK;
 }
 
-static tn_status check_dead(const tn_verifier *v) {
-    const tn_graph *g = v->g;
-    for (uint32_t id = 1; id < g->node.len; id++) {
-        const tn_node_rec *n = &g->node.data[id];
-        for (uint32_t i = 0; n->op && i < n->input_count; i++) {
-            uint32_t value = g->operand.data[n->inputs + i].value;
-            if (value && !g->value.data[value].alive)
-                return tn_rule_broken(v, TN_RULE_DEAD, id, "input %u is a removed value", i);
-        }
-    }
-    return TN_OK;
-}
-
 static tn_status check_use_list(const tn_verifier *v, uint32_t value, uint8_t *linked) {
     const tn_graph *g = v->g;
     const tn_value_rec *rec = &g->value.data[value];
@@ -244,7 +234,9 @@ static tn_status check_uses(const tn_verifier *v) {
         const tn_node_rec *n = &g->node.data[id];
         for (uint32_t i = 0; n->op && i < n->input_count && status == TN_OK; i++) {
             const tn_operand *o = &g->operand.data[n->inputs + i];
-            if (o->node != id || (o->value && !linked[n->inputs + i]))
+            if (o->value && !g->value.data[o->value].alive)
+                status = tn_rule_broken(v, TN_RULE_DEAD, id, "input %u is a removed value", i);
+            else if (o->node != id || (o->value && !linked[n->inputs + i]))
                 status = tn_rule_broken(v, TN_RULE_USES, id, "input %u is missing in its value's list of uses", i);
         }
     }
@@ -256,6 +248,5 @@ tn_status tn_verify_storage(tn_verifier *v) {
     TN_TRY(check_ids(v));
     TN_TRY(check_regions(v));
     TN_TRY(check_values(v));
-    TN_TRY(check_dead(v));
     return check_uses(v);
 }

@@ -66,13 +66,25 @@ tn_status tn_infer_attr_axes(tn_infer *c, const char *attr, int rank, bool *mark
 }
 
 tn_dim tn_infer_count(tn_infer *c, const char *what, int rank, const tn_dim *dims) {
-    tn_dim count = tn_dim_const(c->graph, 1);
+    int64_t numbers = 1; /* their product */
+    int other = -1, others = 0;
+    bool fits = true;
     for (int i = 0; i < rank; i++) {
         int64_t value;
-        if (tn_dim_is_const(c->graph, dims[i], &value) && value == 0)
+        if (!tn_dim_is_const(c->graph, dims[i], &value)) {
+            other = i;
+            others++;
+            continue;
+        }
+        if (value == 0)
             return tn_dim_const(c->graph, 0);
+        fits = fits && !__builtin_mul_overflow(numbers, value, &numbers);
     }
-    for (int i = 0; i < rank && count.id != 0; i++)
+    bool simple = fits && others < 2; /* the same, multiplied once */
+    tn_dim count = tn_dim_const(c->graph, simple ? numbers : 1);
+    if (simple && others)
+        count = tn_dim_mul(c->graph, count, dims[other]);
+    for (int i = 0; i < rank && count.id != 0 && !simple; i++)
         count = tn_dim_mul(c->graph, count, dims[i]);
     if (count.id == 0)
         tn_infer_fail(c, "the number of elements of %s overflows", what);
