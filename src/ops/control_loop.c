@@ -274,7 +274,9 @@ static tn_status no_row(const tn_eval *e, tn_value row, uint32_t j, uint32_t out
     if (!*dtype && !said) {
         tn_eval_fail(e, TN_ERR_MODEL, "output %" PRIu32 " stacks the rows of no trip, and nothing says what they are",
                      output);
-        tn_fail_hint("declare element type and shape of the body's output '%s'", tn_value_name(e->graph, row));
+        const char *name = tn_value_name(e->graph, row), *quote = *name ? "'" : "";
+        tn_fail_hint("declare element type and shape of the body's output %s%s%s", quote,
+                     *name ? name : "that it stacks, outside of functions", quote);
         return TN_ERR_MODEL;
     }
     if (*rank >= 0) {
