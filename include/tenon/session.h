@@ -22,7 +22,7 @@ typedef struct tn_session_options {
     size_t size; /* set by TN_OPTIONS */
     tn_backend backend;
     tn_level level;
-    int threads; /* 0: the CPUs this process may use */
+    int threads; /* 0: the CPUs this process may use (affinity and cgroup quota); more than those is TN_ERR_USAGE */
     const char
         *isa; /* "generic", "avx2", ...: the highest level used; NULL: the CPU's. Above the CPU's: TN_ERR_USAGE */
     const char *disable;     /* passes left out, by name, separated by commas; NULL: none */
@@ -35,6 +35,10 @@ typedef struct tn_session_options {
     void (*tap)(void *user, const char *name,
                 const tn_object *object); /* reference: every value computed that has a name */
     void *tap_user;
+    bool
+        guard; /* testing aid, cpu: what is written outside of a value's memory ends the run (TN_ERR_INTERNAL), what is read
+                   where nothing is held is garbage */
+    bool oversubscribe; /* testing aid: more threads than CPUs */
     bool
         describe_only; /* to look at with tn_session_describe and tn_session_graph: weights are not read, it does not run */
 } tn_session_options;
@@ -52,7 +56,8 @@ typedef struct tn_binding {
 } tn_binding;
 
 /* What is wanted: an output by name. *tensor NULL on entry: it receives a new tensor (destroy it). Not NULL: the result is written
-   into it; dtype and shape must be the result's. `object` receives a result of any kind instead, when `tensor` is NULL. */
+   into it, in place where it is contiguous and aligned; dtype and shape must be the result's (or there is room: tn_tensor_wrap_room). It
+   may share no memory with another output, nor with an input unless that is donated. `object` receives a result of any kind instead, when `tensor` is NULL. */
 typedef struct tn_output {
     const char *name;
     tn_tensor **tensor;
@@ -98,6 +103,9 @@ typedef struct tn_run_options {
                     const tn_profile_event *event); /* compiled back end: called as each part ends, on the thread that
                                                                    called; it costs the run a little. NULL: not */
     void *profile_user;
+    /* Inputs, by name, whose memory the run may overwrite (their contents are unspecified afterwards); ended by NULL. Only of those may a
+       tensor given for an output share memory: a cache that is read and written anew. NULL: none. */
+    const char *const *donate;
 } tn_run_options;
 /* tn_session_run with options; NULL: none. */
 TN_API tn_status tn_session_run_with(tn_session *session, uint32_t inputs, const tn_binding *input, uint32_t outputs,
@@ -113,6 +121,11 @@ typedef struct tn_session_report {
 } tn_session_report;
 TN_API tn_status tn_session_describe(tn_session *session, tn_session_report *report);
 
+/* The most bytes of activations and results that a run of the plan for the default inputs holds at once, before it runs: *bytes (0 where
+   a size is open), and as text a number or a formula in the names of dimensions, where min and max are of their operands. "" where it does
+   not fit into text. What kernels use for themselves is not in it. The reference back end plans nothing: TN_ERR_UNSUPPORTED. */
+TN_API tn_status tn_session_peak(tn_session *session, uint64_t *bytes, char *text, size_t size);
+
 /* Memory, in bytes. */
 typedef struct tn_memory {
     size_t in_use;  /* of the model's heap now: everything but what is mapped from files */
@@ -125,6 +138,9 @@ typedef struct tn_memory {
     uint64_t compilations; /* so far */
 } tn_memory;
 TN_API tn_status tn_memory_report(tn_session *session, tn_memory *memory);
+/* What compiled form `index` of the model (below tn_memory.plans) was made for, in words: "-O2, avx2: all outputs", "-O2, avx2: for y; fed
+   inside: r". */
+TN_API tn_status tn_session_plan(tn_session *session, uint32_t index, char *text, size_t size);
 /* Gives back what is cached (it is 0 then). Runs that are under way keep theirs. */
 TN_API void tn_session_trim(tn_session *session);
 /* The graph after the passes, for the default inputs. Lives as long as the session. */

@@ -27,6 +27,9 @@ TN_API tn_tensor *tn_tensor_create_in(tn_heap *heap, tn_dtype dtype, int rank, c
 TN_API tn_tensor *tn_tensor_wrap(tn_dtype dtype, int rank, const int64_t *dims, void *data);
 TN_API tn_tensor *tn_tensor_wrap_strided(tn_dtype dtype, int rank, const int64_t *dims, const int64_t *strides,
                                          void *data);
+/* A tensor of no elements yet over `bytes` bytes of the caller's, for the output of a run: it takes the shape of the result when that
+   fits, else the run fails and nothing is written. Borrowed as above; `data` is aligned to an element. Not for strings. */
+TN_API tn_tensor *tn_tensor_wrap_room(tn_dtype dtype, void *data, size_t bytes);
 /* A 1-D i64 / scalar tensor with a copy of the values: short forms for tests and small inputs. */
 TN_API tn_tensor *tn_tensor_from_i64(int64_t count, const int64_t *values);
 TN_API tn_tensor *tn_tensor_from_f32(int rank, const int64_t *dims, const float *values);

@@ -163,7 +163,8 @@ static bool charge(tn_heap *heap, size_t size, size_t *now) {
         size_t limit = atomic_load_explicit(&heap->limit, memory_order_relaxed);
         *now = used + size; /* cannot wrap: live bytes and size are below PTRDIFF_MAX each */
         if (limit && *now > limit) {
-            tn_fail(TN_ERR_LIMIT, "the memory limit of %zu bytes would be exceeded: %zu in use, %zu more asked for",
+            tn_fail(TN_ERR_LIMIT,
+                    "at least %zu bytes are needed, the memory limit is %zu (%zu are in use, %zu more asked for)", *now,
                     limit, used, size);
             return false;
         }

@@ -1,6 +1,8 @@
 /* Free blocks in lists by size: eight lists for each doubling. */
 #include "base/heap_cache.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "base/pool.h"
 
@@ -34,6 +36,8 @@ struct tn_heap_cache {
     tn_mutex *mutex;
     size_t live, held;  /* bytes of blocks */
     size_t asked, most; /* bytes asked for and live; the most so far */
+    size_t refused;
+    bool poison;
     uint64_t filled[CLASSES / 64];
     head *list[CLASSES];
 };
@@ -114,6 +118,8 @@ static void *cache_alloc(void *user, size_t size, size_t align) {
         }
         if (h)
             h->size = size;
+        else if (tn_error_status() == TN_ERR_LIMIT)
+            c->refused = tn_heap_in_use(c->parent) + ALIGN + size;
     }
     if (h) {
         c->live += h->size;
@@ -121,6 +127,8 @@ static void *cache_alloc(void *user, size_t size, size_t align) {
     } else
         c->asked -= size;
     tn_mutex_unlock(c->mutex);
+    if (h && c->poison)
+        memset(block_of(h), TN_POISON, h->size);
     return h ? block_of(h) : NULL;
 }
 
@@ -166,6 +174,18 @@ void tn_heap_cache_destroy(tn_heap_cache *c) {
     shrink(c, 0);
     tn_mutex_destroy(c->parent, c->mutex);
     tn_free(c->parent, c);
+}
+
+size_t tn_heap_cache_refused(tn_heap_cache *c) {
+    tn_mutex_lock(c->mutex);
+    size_t refused = c->refused;
+    c->refused = 0;
+    tn_mutex_unlock(c->mutex);
+    return refused;
+}
+
+void tn_heap_cache_poison(tn_heap_cache *c, bool on) {
+    c->poison = on;
 }
 
 tn_heap *tn_heap_cache_heap(tn_heap_cache *c) {

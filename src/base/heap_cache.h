@@ -18,4 +18,11 @@ size_t tn_heap_cache_held(tn_heap_cache *cache);
 /* Gives them back. */
 void tn_heap_cache_trim(tn_heap_cache *cache);
 
+/* Bytes that the parent would hold, had its limit not refused the last allocation that it did refuse, on whatever thread; 0: none since
+   this was last asked. */
+size_t tn_heap_cache_refused(tn_heap_cache *cache);
+/* Testing aid: what it gives out, unless zeroed, is filled with TN_POISON. */
+void tn_heap_cache_poison(tn_heap_cache *cache, bool on);
+#define TN_POISON 0xfb /* floats of it are large and negative in every width, integers too */
+
 #endif

@@ -169,8 +169,14 @@ tn_status tn_cli_plugins_load(tn_cli_options *options) {
 void tn_cli_say_limit(const tn_cli_options *options) {
     tn_error_record error;
     tn_error_save(&error);
-    if (error.status != TN_ERR_LIMIT || strstr(error.hint, "--max-"))
+    if (error.status != TN_ERR_LIMIT || strstr(error.hint, "--"))
         return;
+    if (options->memory && strstr(error.what, "memory limit")) {
+        error.hint[0] = '\0';
+        tn_error_restore(&error);
+        tn_fail_hint("raise --memory");
+        return;
+    }
     const char *option = strstr(error.what, "nodes")                         ? "max-ops"
                          : options->max_bytes && strstr(error.what, "bytes") ? "max-bytes"
                                                                              : NULL;
@@ -183,9 +189,9 @@ void tn_cli_say_limit(const tn_cli_options *options) {
 
 tn_model *tn_cli_load(const tn_cli_options *options, const char *path) {
     tn_model *model =
-        tn_model_load(path, TN_OPTIONS(tn_model_options, .max_bytes = options->max_bytes, .max_ops = options->max_ops,
-                                       .ops = options->op_set, .log = on_log, .notes = options->verbose,
-                                       .log_user = (void *)(uintptr_t)options));
+        tn_model_load(path, TN_OPTIONS(tn_model_options, .heap = options->heap, .max_bytes = options->max_bytes,
+                                       .max_ops = options->max_ops, .ops = options->op_set, .log = on_log,
+                                       .notes = options->verbose, .log_user = (void *)(uintptr_t)options));
     if (!model)
         tn_cli_say_limit(options);
     return model;

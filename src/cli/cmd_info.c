@@ -30,6 +30,9 @@ typedef struct inspection {
     tn_contents contents;
     tn_text unsupported; /* a line for each operator */
     uint32_t unsupported_count;
+    uint64_t peak_bytes;
+    bool peak_known;
+    char peak[600]; /* of activations: a number, or a formula; "": unknown, or longer than anyone reads */
 } inspection;
 
 static tn_status add_finding(inspection *f, const char *severity, const char *text, size_t length) {
@@ -74,6 +77,8 @@ static tn_status inspect(inspection *f) {
     if (!f->graph)
         return TN_OK;
     TN_TRY(tn_contents_count(f->graph, &f->contents));
+    if (f->session && tn_session_peak(f->session, &f->peak_bytes, f->peak, sizeof f->peak) == TN_OK)
+        f->peak_known = strspn(f->peak, "0123456789") == strlen(f->peak);
     /* a model that is wrong in another way may have no list: that error has been said */
     if (f->status == TN_ERR_UNSUPPORTED && list_unsupported(f) != TN_OK)
         f->unsupported_count = 0;
@@ -210,6 +215,10 @@ static void put_text(const inspection *f, tn_text *out) {
         tn_text_printf(out, "after the passes: %" PRIu32 " nodes", report.nodes);
         if (report.kernels)
             tn_text_printf(out, ", %" PRIu32 " kernels", report.kernels);
+        if (f->peak[0])
+            tn_text_printf(out, "\nactivations: at most %s bytes at once", f->peak);
+        else if (report.kernels)
+            tn_text_add(out, "\nactivations: a long formula; a number with sizes bound by --dim");
         tn_text_add(out, "\n");
     }
     tn_text_add(out, f->session ? "it will load\n" : "it will not load\n");
@@ -327,6 +336,13 @@ static void put_json_graph(const inspection *f, tn_text *out) {
     tn_session_report report;
     if (f->session && tn_session_describe(f->session, &report) == TN_OK)
         tn_text_printf(out, ",\n \"nodes_after\": %" PRIu32 ", \"kernels\": %" PRIu32, report.nodes, report.kernels);
+    if (f->peak[0]) {
+        tn_text_add(out, ",\n \"peak_activation_bytes\": ");
+        if (f->peak_known)
+            tn_text_printf(out, "%" PRIu64, f->peak_bytes);
+        else
+            tn_text_json(out, f->peak, strlen(f->peak));
+    }
 }
 
 static void put_json(const inspection *f, tn_text *out) {

@@ -149,7 +149,12 @@ int main(int argc, char **argv) {
         tn_cli_help(options.command, &out);
     else if (status == TN_OK) {
         tn_heap_set_limit(tn_heap_default(), options.max_bytes < SIZE_MAX ? (size_t)options.max_bytes : SIZE_MAX);
-        status = tn_cli_plugins_load(&options);
+        if (options.memory && (options.heap = tn_heap_create(NULL)) == NULL)
+            status = tn_error_status();
+        else if (options.memory)
+            tn_heap_set_limit(options.heap, options.memory < SIZE_MAX ? (size_t)options.memory : SIZE_MAX);
+        if (status == TN_OK)
+            status = tn_cli_plugins_load(&options);
         if (status == TN_OK)
             status = options.command->run(&options);
         if (status != TN_OK)
@@ -159,6 +164,7 @@ int main(int argc, char **argv) {
         status = tn_cli_put(&out);
     tn_text_free(&out);
     tn_op_set_destroy(options.op_set);
+    tn_heap_destroy(options.heap);
     tn_cli_options_free(&options);
     if (status == TN_OK)
         return 0;

@@ -78,6 +78,8 @@ static const option_row option_table[] = {
     {"isa", "LEVEL", KIND_TEXT, (uint32_t)TN_CLI_ALL, AT(isa), NULL,
      "instruction-set level not above the CPU's: generic, avx2, avx512, ..."},
     {"dim", "NAME=N", KIND_DIM, (uint32_t)TN_CLI_ALL, AT(dims), NULL, "bind a symbolic dimension"},
+    {"memory", "SIZE", KIND_SIZE, (uint32_t)TN_CLI_ALL, AT(memory), NULL,
+     "hard limit on what is allocated for the model: constants that are copied, plans, runs (64MiB, 1.5G)"},
     {"max-bytes", "SIZE", KIND_SIZE, (uint32_t)TN_CLI_ALL, AT(max_bytes), NULL,
      "take no more memory than this, mapped files aside; refuse larger models (64MiB, 1.5G)"},
     {"max-ops", "N", KIND_COUNT, (uint32_t)TN_CLI_ALL, AT(max_ops), NULL, "refuse models of more nodes"},
@@ -95,7 +97,6 @@ static const option_row option_table[] = {
     {"help", NULL, KIND_FLAG, (uint32_t)TN_CLI_ALL, AT(help), NULL, "this text"},
     {"version", NULL, KIND_FLAG, 0, AT(version), NULL, "version, build, CPU features"},
     {"tap", "NAME", KIND_PLANNED, TN_CLI_RUN, 0, NULL, NULL},
-    {"memory", "SIZE", KIND_PLANNED, (uint32_t)TN_CLI_ALL, 0, NULL, NULL},
     {"layout", "HOW", KIND_PLANNED, (uint32_t)TN_CLI_ALL, 0, NULL, NULL},
     {"reuse", "HOW", KIND_PLANNED, (uint32_t)TN_CLI_ALL, 0, NULL, NULL},
 };

@@ -161,6 +161,66 @@ tn_tensor *tn_tensor_wrap(tn_dtype dtype, int rank, const int64_t *dims, void *d
     return tn_tensor_wrap_strided(dtype, rank, dims, NULL, data);
 }
 
+tn_tensor *tn_tensor_wrap_room(tn_dtype dtype, void *data, size_t bytes) {
+    size_t element = (size_t)tn_dtype_bits(dtype) / 8;
+    if (dtype == TN_STRING || (!data && bytes)) {
+        tn_fail(TN_ERR_USAGE, dtype == TN_STRING ? "strings have no room of the caller's" : "room at NULL");
+        return NULL;
+    }
+    if (element > 1 && (uintptr_t)data % (element > 8 ? 8 : element) != 0) {
+        tn_fail(TN_ERR_USAGE, "room for elements of %s is not aligned to them", tn_dtype_name(dtype));
+        return NULL;
+    }
+    const int64_t none = 0;
+    tn_tensor *tensor = shell_create(NULL, dtype, 1, &none, NULL);
+    if (tensor) {
+        tensor->data = data;
+        tensor->room = bytes > 0 ? bytes : 1; /* nothing but empty tensors fits into 0 bytes, nor into 1 */
+    }
+    return tensor;
+}
+
+bool tn_tensor_accept(tn_tensor *t, tn_dtype dtype, int rank, const int64_t *dims) {
+    int64_t count;
+    size_t bytes;
+    bool same = t->dtype == dtype && t->rank == rank;
+    for (int i = 0; same && i < rank; i++)
+        same = t->dims[i] == dims[i];
+    if (same || !t->room || t->dtype != dtype)
+        return same;
+    if (tn_dims_count(rank, dims, &count) != TN_OK || tn_dtype_bytes(dtype, count, &bytes) != TN_OK || bytes > t->room)
+        return false;
+    t->rank = (uint8_t)rank;
+    t->count = count;
+    for (int i = 0; i < rank; i++)
+        t->dims[i] = dims[i];
+    set_row_major(t);
+    t->contiguous = true;
+    return true;
+}
+
+void tn_tensor_span(const tn_tensor *t, uintptr_t *low, uintptr_t *high) {
+    uintptr_t at = (uintptr_t)t->data;
+    *low = *high = at;
+    if (t->room) {
+        *high = at + t->room;
+        return;
+    }
+    if (t->count == 0)
+        return;
+    if (t->contiguous) {
+        *high = at + tn_tensor_bytes(t);
+        return;
+    }
+    int64_t element = tn_dtype_bits((tn_dtype)t->dtype) / 8, below = 0, above = element;
+    for (int i = 0; i < t->rank; i++) {
+        int64_t reach = t->strides[i] * (t->dims[i] - 1) * element;
+        *(reach < 0 ? &below : &above) += reach;
+    }
+    *low = at - (uintptr_t)-below;
+    *high = at + (uintptr_t)above;
+}
+
 tn_tensor *tn_tensor_mapped(tn_heap *heap, tn_dtype dtype, int rank, const int64_t *dims, tn_mapping *mapping,
                             const void *data) {
     if (dtype == TN_STRING) {

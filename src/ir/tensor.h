@@ -34,6 +34,7 @@ struct tn_tensor {
     bool contiguous;
     tn_storage *storage; /* NULL for memory borrowed from a user */
     void *data;          /* element (0,...,0); may be unaligned */
+    size_t room;         /* bytes at `data` that it may grow into; 0: its shape is fixed */
     int64_t count;
     int64_t dims[TN_MAX_RANK];
     int64_t strides[TN_MAX_RANK]; /* in elements */
@@ -47,6 +48,10 @@ tn_tensor *tn_tensor_new(tn_heap *heap, tn_dtype dtype, int rank, const int64_t 
 /* tn_tensor_wrap_strided with the tensor itself on a heap. */
 tn_tensor *tn_tensor_wrap_in(tn_heap *heap, tn_dtype dtype, int rank, const int64_t *dims, const int64_t *strides,
                              void *data);
+/* Whether a result of this type can be written into a tensor: it has that shape, or has room for it and now has it. */
+bool tn_tensor_accept(tn_tensor *tensor, tn_dtype dtype, int rank, const int64_t *dims);
+/* The bytes that a tensor's elements may lie in: [*low, *high); with room, all of it. Empty: equal. */
+void tn_tensor_span(const tn_tensor *tensor, uintptr_t *low, uintptr_t *high);
 /* A contiguous copy on a heap. */
 tn_tensor *tn_tensor_copy_in(tn_heap *heap, const tn_tensor *tensor);
 /* What of an object lies on heap `from`, copied to heap `to` with all inside; other objects are retained. */

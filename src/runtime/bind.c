@@ -1,6 +1,7 @@
 /* Binding a segment of a plan: sizes are evaluated, slots get their places. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "runtime/frame.h"
@@ -26,9 +27,15 @@ static tn_status read_dims(tn_frame *f, const tn_bind_read *r) {
         int64_t expected = 0;
         bool known = tn_dim_eval(&g->dims, &f->env, dim, &expected);
         bool input = slot->kind == TN_SLOT_INPUT;
-        char want[40] = "another size";
+        char want[64] = "another size";
+        int64_t low, high;
+        tn_dim_bounds(g, dim, &low, &high);
         if (known)
             snprintf(want, sizeof want, "%" PRId64, expected);
+        else if (t->dims[i] < low)
+            snprintf(want, sizeof want, "at least %" PRId64, low);
+        else if (t->dims[i] > high)
+            snprintf(want, sizeof want, "at most %" PRId64, high);
         tn_fail(input ? TN_ERR_INPUT : TN_ERR_INTERNAL, "%s '%s': dimension %d is %" PRId64 ", expected %s",
                 input ? "input" : "inferred shape is false: value", tn_value_name(g, r->value), i, t->dims[i], want);
         tn_fail_hint("the shape is %s", tn_value_describe(g, r->value, text, sizeof text));
@@ -118,20 +125,16 @@ static tn_status fetched_slot(tn_frame *f, uint32_t index) {
             return TN_OK; /* the check before its node ends the run */
     uint32_t output = f->output_of[index];
     tn_tensor *mine = f->into && output != UINT32_MAX ? f->into[output] : NULL;
-    if (mine) {
-        bool same = mine->dtype == s->dtype && mine->rank == rank;
-        for (int i = 0; same && i < rank; i++)
-            same = mine->dims[i] == dims[i];
-        if (!same) {
-            tn_tensor result = {.dtype = s->dtype, .rank = (uint8_t)rank};
-            memcpy(result.dims, dims, (size_t)rank * sizeof *dims);
-            return tn_frame_fail_output(f, output, mine, &result);
-        }
+    if (mine && !tn_tensor_accept(mine, (tn_dtype)s->dtype, rank, dims)) {
+        tn_tensor result = {.dtype = s->dtype, .rank = (uint8_t)rank};
+        memcpy(result.dims, dims, (size_t)rank * sizeof *dims);
+        return tn_frame_fail_output(f, output, mine, &result);
     }
+    bool free = !mine || !f->options->apart || f->options->apart[output] < s->first;
     size_t element = (size_t)tn_dtype_bits((tn_dtype)s->dtype) / 8;
     tn_object_destroy(f->object[index]); /* of an earlier trip */
     f->object[index] = NULL;
-    if (mine && mine->contiguous && (uintptr_t)mine->data % (element > 1 ? element : 1) == 0) {
+    if (mine && free && mine->contiguous && (uintptr_t)mine->data % (element > 1 ? element : 1) == 0) {
         f->object[index] = (tn_object *)tn_tensor_retain(mine);
         f->slot[index] = mine->data;
         return TN_OK;
@@ -158,6 +161,7 @@ static tn_status place_slots(tn_frame *f, uint32_t segment, bool late) {
     const tn_plan *p = f->plan;
     tn_segment *part = &f->segment[segment];
     tn_placement none = {0};
+    size_t zone = f->options->guard ? TN_GUARD_ZONE : 0;
     uint32_t n = 0;
     for (uint32_t k = 0; k < part->slots; k++) {
         uint32_t i = f->slot_list[part->slot + k];
@@ -168,7 +172,7 @@ static tn_status place_slots(tn_frame *f, uint32_t segment, bool late) {
         }
         /* negative or missing: a check comes before its first use, or it lies in a branch that is not taken */
         int64_t bytes = f->size[s->bytes] < 0 ? 0 : f->size[s->bytes];
-        f->life[n] = (tn_lifetime){.first = s->first, .last = s->last, .bytes = (size_t)bytes};
+        f->life[n] = (tn_lifetime){.first = s->first, .last = s->last, .bytes = (size_t)bytes + 2 * zone};
         f->which[n++] = i;
     }
     size_t total = 0;
@@ -176,7 +180,7 @@ static tn_status place_slots(tn_frame *f, uint32_t segment, bool late) {
     TN_TRY(block_renew(f, &f->arena[segment], total));
     part->bytes = total;
     for (uint32_t i = 0; i < n; i++)
-        f->slot[f->which[i]] = (char *)f->arena[segment].data + f->life[i].offset;
+        f->slot[f->which[i]] = (char *)f->arena[segment].data + f->life[i].offset + zone;
     return TN_OK;
 }
 
@@ -187,23 +191,36 @@ static bool has_conditional(const tn_plan *p) {
     return false;
 }
 
-/* After a failure for lack of memory: which value needs most. */
-static void say_largest(const tn_frame *f, uint32_t segment) {
+static uint64_t bytes_of(const tn_frame *f, const tn_slot *s) {
+    if (s->kind == TN_SLOT_CONSTANT)
+        return s->value.id ? tn_tensor_bytes(s->tensor) : 0;
+    bool counts = s->kind == TN_SLOT_ARENA && s->value.id && f->size[s->bytes] > 0;
+    return counts ? (uint64_t)f->size[s->bytes] : 0;
+}
+
+void tn_frame_say_largest(const tn_frame *f) {
+    enum { SAID = 3 };
     const tn_plan *p = f->plan;
-    const tn_slot *largest = NULL;
+    const tn_slot *largest[SAID] = {0};
     for (uint32_t i = 0; i < p->slot.len; i++) {
         const tn_slot *s = &p->slot.data[i];
-        if (s->kind == TN_SLOT_ARENA && s->segment == segment && s->value.id &&
-            (!largest || f->size[s->bytes] > f->size[largest->bytes]))
-            largest = s;
+        uint64_t bytes = bytes_of(f, s);
+        for (int k = 0; k < SAID && bytes; k++)
+            if (!largest[k] || bytes > bytes_of(f, largest[k])) {
+                memmove(largest + k + 1, largest + k, (size_t)(SAID - 1 - k) * sizeof *largest);
+                largest[k] = s;
+                break;
+            }
     }
-    if (!largest || *tn_error_where())
+    if (strstr(tn_error_where(), "the largest value"))
         return;
     char text[200];
-    tn_node maker = tn_value_producer(p->graph, largest->value);
-    tn_fail_where("the largest value, %" PRId64 " bytes: %s", f->size[largest->bytes],
-                  tn_value_describe(p->graph, largest->value, text, sizeof text));
-    if (maker.id)
+    bool alone = !*tn_error_where();
+    for (int k = 0; k < SAID && largest[k]; k++)
+        tn_fail_where("%s, %" PRIu64 " bytes: %s", k ? "then" : "the largest value", bytes_of(f, largest[k]),
+                      tn_value_describe(p->graph, largest[k]->value, text, sizeof text));
+    tn_node maker = largest[0] ? tn_value_producer(p->graph, largest[0]->value) : (tn_node){0};
+    if (alone && maker.id && largest[0]->kind == TN_SLOT_ARENA)
         tn_fail_at_node(p->graph, maker);
 }
 
@@ -240,7 +257,9 @@ tn_status tn_frame_bind(tn_frame *f, uint32_t segment) {
     } else if (status == TN_OK)
         part->version = f->version;
     if (status == TN_ERR_MEMORY || status == TN_ERR_LIMIT)
-        say_largest(f, segment);
+        tn_frame_say_largest(f);
+    if (status == TN_OK && f->options->guard)
+        tn_frame_guard_bound(f, segment);
     return status;
 }
 

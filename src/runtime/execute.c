@@ -1,5 +1,6 @@
 /* The executor: takes inputs, runs instructions, hands out results. */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "base/os.h"
@@ -291,13 +292,16 @@ static tn_status run_code(frame *f) {
                 continue;
         }
         double start = f->options->profile ? tn_clock() : 0;
+        uint32_t first = pc;
+        if (f->options->guard)
+            tn_frame_guard_before(f, pc, pc);
         switch ((tn_instruction_op)in.op) {
         case TN_DO_CALL: {
             const tn_kernel *k = &p->kernel.data[in.a];
             tn_kernel_args args = {
                 .kernel = k, .slot = f->slot, .size = f->size, .pool = f->options->pool, .heap = f->heap};
-            /* else each is admitted, or shown, by itself */
-            bool together = k->chain && !f->lacking && !f->late && !f->options->watch;
+            /* else each is admitted, shown or guarded by itself */
+            bool together = k->chain && !f->lacking && !f->late && !f->options->watch && !f->options->guard;
             TN_TRY(show(f, in.a, false));
             tn_status status = together ? tn_chain_run(&args, k->chain) : k->impl->run(&args);
             if (status != TN_OK && !*tn_error_where() && k->node_count)
@@ -325,6 +329,8 @@ static tn_status run_code(frame *f) {
         case TN_DO_LOOP: pc = in.b - 1; break;
         case TN_DO_END: return TN_OK;
         }
+        if (f->options->guard && in.op != TN_DO_LOOP) /* what lives to the end of a loop is read on the next trip */
+            TN_TRY(tn_frame_guard_ran(f, first, in.op == TN_DO_CALL ? pc : first));
     }
     return TN_OK;
 }
@@ -345,10 +351,8 @@ static tn_status write_output(const frame *f, uint32_t index, const tn_object *r
     if (result->kind != TN_KIND_TENSOR)
         return tn_fail(TN_ERR_USAGE, "output '%s' is no tensor: ask for an object",
                        tn_graph_output_name(f->plan->graph, index));
-    bool same = mine->dtype == t->dtype && mine->rank == t->rank;
-    for (int i = 0; same && i < t->rank; i++)
-        same = mine->dims[i] == t->dims[i];
-    return same ? tn_tensor_assign(mine, t) : tn_frame_fail_output(f, index, mine, t);
+    return tn_tensor_accept(mine, (tn_dtype)t->dtype, t->rank, t->dims) ? tn_tensor_assign(mine, t)
+                                                                        : tn_frame_fail_output(f, index, mine, t);
 }
 
 static tn_status take_output(frame *f, uint32_t index, tn_object **out) {
@@ -370,6 +374,12 @@ static tn_status take_output(frame *f, uint32_t index, tn_object **out) {
     tn_object *seen = view_object(f, p->output_view.data[index]);
     if (!seen)
         return tn_error_status();
+    if (mine && f->options->apart && f->options->apart[index] >= 0 && seen->kind == TN_KIND_TENSOR) {
+        /* other outputs may still be read from what it overwrites */
+        *out = (tn_object *)tn_tensor_copy_in(f->heap, (tn_tensor *)seen);
+        tn_object_destroy(seen);
+        return *out ? TN_OK : tn_error_status();
+    }
     if (mine) {
         tn_status status = write_output(f, index, seen);
         *out = status == TN_OK ? tn_object_retain((tn_object *)mine) : NULL;
@@ -389,12 +399,28 @@ static tn_status run(frame *f, tn_object *const *in, tn_object **out) {
     TN_TRY(run_code(f));
     for (uint32_t i = 0; i < p->output_view.len; i++)
         TN_TRY(take_output(f, i, &out[i]));
+    for (uint32_t i = 0; i < p->output_view.len; i++) {
+        tn_tensor *mine = f->into ? f->into[i] : NULL;
+        if (!mine || out[i] == (tn_object *)mine)
+            continue;
+        TN_TRY(write_output(f, i, out[i]));
+        tn_object_destroy(out[i]);
+        out[i] = tn_object_retain((tn_object *)mine);
+    }
     return TN_OK;
 }
 
 static void begin(frame *f) {
     f->began = f->options->profile ? tn_clock() : 0;
+    if (f->options->guard != f->guarded) { /* slots lie elsewhere then */
+        f->guarded = f->options->guard;
+        tn_frame_forget(f);
+        for (uint32_t i = 0; i <= f->plan->segments; i++)
+            f->segment[i].placement.known = false;
+        tn_heap_cache_poison(f->cache, f->guarded);
+    }
     f->bytes = 0;
+    memset(f->armed, 0, f->plan->slot.len);
     for (uint32_t i = 0; i <= f->plan->segments; i++)
         f->arena[i].bytes = 0;
     if (f->env.count)
@@ -417,6 +443,15 @@ static void end(frame *f) {
     f->options = NULL;
 }
 
+/* A kernel ran out of memory, perhaps on another thread: it was the heap's limit. */
+static tn_status restate(size_t refused) {
+    tn_error_record error;
+    tn_error_save(&error);
+    error.status = TN_ERR_LIMIT;
+    snprintf(error.what, sizeof error.what, "at least %zu bytes are needed, more than the memory limit", refused);
+    return tn_error_restore(&error);
+}
+
 tn_status tn_frame_run(tn_frame *f, const tn_execute_options *options, tn_object *const *in, tn_tensor *const *into,
                        tn_object **out) {
     uint32_t outputs = f->plan->output_view.len;
@@ -426,6 +461,11 @@ tn_status tn_frame_run(tn_frame *f, const tn_execute_options *options, tn_object
         out[i] = NULL;
     begin(f);
     tn_status status = run(f, in, out);
+    size_t refused = tn_heap_cache_refused(f->cache);
+    if (status == TN_ERR_MEMORY && refused)
+        status = restate(refused);
+    if (status == TN_ERR_LIMIT)
+        tn_frame_say_largest(f);
     for (uint32_t i = 0; i < outputs && status != TN_OK; i++) {
         tn_object_destroy(out[i]);
         out[i] = NULL;

@@ -28,6 +28,11 @@ typedef struct tn_execute_options {
     void *watch_ctx;
     void (*profile)(void *user, const tn_profile_event *event); /* as tn_run_options says; NULL: not */
     void *profile_user;
+    /* By output: until after which instruction the memory of its tensor in `into` is read as an input's that was donated; -1: never;
+       NULL: none is. */
+    const int32_t *apart;
+    bool
+        guard; /* testing aid: zones around slots are checked after every instruction, dead slots and fresh memory hold poison */
     uint64_t *arena_bytes; /* receives the bytes of the run's arenas; NULL: not wanted */
 } tn_execute_options;
 
@@ -44,8 +49,8 @@ void tn_frame_trim(tn_frame *frame);               /* gives them back; not durin
 
 /* Runs a plan: in[i] is graph input i (NULL: not given, which is an error when the plan reads it). out[i] receives output i of the
    graph as a new object that shares no memory with the inputs, contiguous; all NULL on failure. `into`, or an entry of it, may be NULL;
-   else result i must be a tensor of that type and shape and is written there, and out[i] is that tensor, retained. It must share no
-   memory with another or with an input. Many threads may run one plan, each with a frame. `options->heap` is the frame's. */
+   else result i must be a tensor of that type and shape and is written there, and out[i] is that tensor, retained. It shares no
+   memory with another, nor with an input but as `apart` says. Many threads may run one plan, each with a frame. `options->heap` is the frame's. */
 tn_status tn_frame_run(tn_frame *frame, const tn_execute_options *options, tn_object *const *in, tn_tensor *const *into,
                        tn_object **out);
 /* The same once, in a frame of its own. */

@@ -99,11 +99,11 @@ tn_frame *tn_frame_create(const tn_plan *p, tn_heap *heap) {
     f->output_of = tn_alloc_array(heap, slots, sizeof *f->output_of);
     f->was_value = tn_alloc_array(heap, symbols + 1u, sizeof *f->was_value);
     f->was_bound = tn_alloc_array(heap, symbols + 1u, sizeof *f->was_bound);
+    f->armed = tn_alloc(heap, slots);
     f->life = tn_alloc_array(heap, slots, sizeof *f->life);
     f->which = tn_alloc_array(heap, slots, sizeof *f->which);
-    f->out = tn_alloc_array(heap, p->output_view.len + 1u, sizeof(tn_object *));
     if (!f->cache || !f->size || !f->missing || !f->slot || !f->object || !f->arena || !f->segment ||
-        !f->placed_order || !f->output_of || !f->was_value || !f->was_bound || !f->life || !f->which || !f->out ||
+        !f->placed_order || !f->output_of || !f->was_value || !f->was_bound || !f->life || !f->armed || !f->which ||
         !tn_dim_env_init(&f->env, heap, &p->graph->dims) || !make_lists(f)) {
         tn_frame_destroy(f);
         return NULL;
@@ -125,7 +125,7 @@ void tn_frame_destroy(tn_frame *f) {
         tn_dim_env_free(&f->env);
     void *const blocks[] = {f->size,      f->missing,      f->slot,      f->object,      f->arena, f->segment,
                             f->size_list, f->slot_list,    f->read_list, f->symbol_list, f->life,  f->which,
-                            f->was_value, f->placed_order, f->was_bound, f->output_of,   f->out,   f->fetched_list};
+                            f->was_value, f->placed_order, f->was_bound, f->output_of,   f->armed, f->fetched_list};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         tn_free(f->home, blocks[i]);
     tn_heap_cache_destroy(f->cache);

@@ -50,8 +50,9 @@ struct tn_frame {
     uint8_t *was_bound;
     tn_lifetime *life; /* room for placing */
     uint32_t *which;
-    tn_object **out;        /* room for the outputs of the graph */
     double began;           /* of the run: tn_clock, where it is profiled */
+    bool guarded;           /* the run before was */
+    uint8_t *armed;         /* by slot: its zones are filled */
     tn_tensor *const *into; /* of the run: by output, the caller's tensor or NULL; NULL: none */
 };
 
@@ -61,6 +62,8 @@ struct tn_frame {
 tn_status tn_frame_bind(tn_frame *f, uint32_t segment);
 /* Forgets the sizes that a segment finds: on a later trip of a loop they are found anew. */
 void tn_frame_unbind(tn_frame *f, uint32_t segment);
+/* After a failure for lack of memory: which values need most. */
+void tn_frame_say_largest(const tn_frame *f);
 /* Forgets how slots were placed: the next run places them anew. */
 void tn_frame_forget(tn_frame *f);
 /* Before a CALL or HOST instruction while f->lacking or f->late: fails when a size that it needs has no value; gives memory to slots that have
@@ -80,5 +83,13 @@ tn_status tn_frame_fail_output(const tn_frame *f, uint32_t output, const tn_tens
 /* --- profile.c ---------------------------------------------------------------------------------------------------------------- */
 /* Tells the run's profile what ran from `start` (tn_clock) to now: instruction `in`, with `count` kernels together from it on. */
 void tn_frame_profile(const tn_frame *f, const tn_instruction *in, uint32_t count, double start);
+/* --- guard.c: with tn_execute_options.guard ----------------------------------------------------------------------------------- */
+#define TN_GUARD_ZONE ((size_t)64) /* bytes before and behind each slot, which its alignment allows */
+/* A segment was bound: its slots lie elsewhere. */
+void tn_frame_guard_bound(tn_frame *f, uint32_t segment);
+/* Before instructions from `first` to `last`: slots that live from here on and their zones are filled. */
+void tn_frame_guard_before(tn_frame *f, uint32_t first, uint32_t last);
+/* Instructions from `first` to `last` have run: zones must be whole; slots that live no longer are filled. */
+tn_status tn_frame_guard_ran(tn_frame *f, uint32_t first, uint32_t last);
 
 #endif

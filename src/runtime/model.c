@@ -143,6 +143,7 @@ static void compiled_free(tn_heap *heap, tn_compiled *c) {
         tn_graph_destroy(c->graph);
     tn_late_cache_destroy(c->late);
     tn_free(heap, c->key);
+    tn_free(heap, c->reason);
     tn_free(heap, c);
 }
 
@@ -202,6 +203,37 @@ static char *key_text(const tn_model *m, const tn_compile_key *key) {
     return NULL;
 }
 
+/* What a form is made for, in words. NULL: out of memory. */
+static char *reason_text(const tn_model *m, const tn_compile_key *key) {
+    tn_text t;
+    tn_text_init(&t, m->heap);
+    const tn_cut *cut = key->cut;
+    if (key->backend == TN_BACKEND_REFERENCE)
+        tn_text_add(&t, "reference");
+    else
+        tn_text_printf(&t, "-O%d, %s", key->level, tn_isa_name(key->isa));
+    tn_text_add(&t, cut ? "" : ": all outputs");
+    for (uint32_t i = 0; cut && i < cut->fetches; i++)
+        tn_text_printf(&t, "%s%s", i ? ", " : ": for ", cut->fetch_name[i]);
+    for (uint32_t i = 0; cut && i < cut->feeds; i++)
+        tn_text_printf(&t, "%s%s", i ? ", " : "; fed inside: ", tn_value_name(m->graph, cut->feed[i]));
+    bool first = true;
+    for (uint32_t i = 0; i < tn_graph_input_count(m->graph) && key->fed; i++)
+        if (key->fed[i]) {
+            tn_text_printf(&t, "%s%s", first ? "; in place of defaults: " : ", ",
+                           tn_value_name(m->graph, tn_graph_input(m->graph, i)));
+            first = false;
+        }
+    if (*key->dims)
+        tn_text_printf(&t, "; sizes fixed: %s", key->dims);
+    if (*key->disable || *key->passes)
+        tn_text_printf(&t, "; passes: %s%s%s", key->passes, *key->disable ? " without " : "", key->disable);
+    if (!t.failed)
+        return t.data;
+    tn_text_free(&t);
+    return NULL;
+}
+
 tn_compiled *tn_model_compile(tn_model *m, const tn_compile_key *key) {
     char *text = key_text(m, key);
     if (!text)
@@ -219,12 +251,14 @@ tn_compiled *tn_model_compile(tn_model *m, const tn_compile_key *key) {
     } else {
         c->key = text;
         c->late = tn_late_cache_create(m->heap);
-        if (c->late && tn_compile(m, key, c) == TN_OK) {
+        c->reason = c->late ? reason_text(m, key) : NULL;
+        if (c->reason && tn_compile(m, key, c) == TN_OK) {
             m->compiled.data[m->compiled.len++] = c;
             m->compilations++;
         } else {
             tn_late_cache_destroy(c->late);
             tn_free(m->heap, c->key);
+            tn_free(m->heap, c->reason);
             tn_free(m->heap, c);
             c = NULL;
         }

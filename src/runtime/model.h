@@ -38,6 +38,7 @@ typedef struct tn_compile_key {
 typedef struct tn_compiled {
     int32_t refs;    /* guarded by the model's mutex */
     char *key;       /* tn_compile_key as text */
+    char *reason;    /* what it was made for, in words */
     tn_graph *graph; /* the plan's, when there is one */
     tn_plan *plan;
     struct tn_late_cache *late; /* of the graph's nodes that are expanded at run time */

@@ -1,435 +1,10 @@
-/* Running a session: names to inputs and outputs, a compiled form for what is fed and asked for, a lane for the run. */
+/* Running a session. */
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "interp/interp.h"
 #include "runtime/session.h"
-
-/* --- names ------------------------------------------------------------------------------------------------------------------------- */
-
-static void list_names(const tn_graph *g, bool inputs) {
-    char text[200];
-    uint32_t n = inputs ? tn_graph_input_count(g) : tn_graph_output_count(g);
-    for (uint32_t i = 0; i < n && i < 12; i++) {
-        tn_value v = inputs ? tn_graph_input(g, i) : tn_graph_output(g, i);
-        tn_fail_where("%s %" PRIu32 ": '%s' %s%s", inputs ? "input" : "output", i,
-                      inputs ? tn_value_name(g, v) : tn_graph_output_name(g, i),
-                      tn_type_describe(g, tn_value_type(g, v), text, sizeof text),
-                      inputs && tn_graph_input_default(g, v) ? " (has a default)" : "");
-    }
-}
-
-static uint32_t find_input(const tn_graph *g, const char *name) {
-    for (uint32_t i = 0; name && i < tn_graph_input_count(g); i++)
-        if (strcmp(tn_value_name(g, tn_graph_input(g, i)), name) == 0)
-            return i;
-    return UINT32_MAX;
-}
-
-static uint32_t find_output(const tn_graph *g, const char *name) {
-    for (uint32_t i = 0; name && i < tn_graph_output_count(g); i++)
-        if (strcmp(tn_graph_output_name(g, i), name) == 0)
-            return i;
-    return UINT32_MAX;
-}
-
-/* The value that a name stands for: an output's name first. Null: none. */
-static tn_value find_value(const tn_graph *g, const char *name) {
-    uint32_t output = find_output(g, name);
-    return output != UINT32_MAX ? tn_graph_output(g, output)
-           : name && *name      ? tn_graph_find_value(g, name)
-                                : (tn_value){0};
-}
-
-static tn_status no_such_value(const tn_graph *g, const char *name, bool input) {
-    tn_fail(TN_ERR_INPUT, "the model has no %s '%s', nor an inner value of that name", input ? "input" : "output",
-            name ? name : "(NULL)");
-    list_names(g, input);
-    tn_fail_hint("values inside the body of a loop or branch have no names here");
-    return TN_ERR_INPUT;
-}
-
-/* What a call asks for, in terms of the model's graph. */
-typedef struct request {
-    uint8_t *fed;   /* by input of the model: a default that is fed */
-    tn_value *feed; /* inner values */
-    uint32_t feeds;
-    uint32_t fetches; /* asked for, each once */
-    tn_value *fetch;
-    const char **name; /* of `fetch` */
-    bool inner;        /* one of them is no output */
-    bool defaults;     /* any of `fed` */
-} request;
-
-static tn_status read_inputs(const tn_graph *g, uint32_t n_in, const tn_binding *in, request *r) {
-    for (uint32_t i = 0; i < n_in; i++) {
-        uint32_t k = find_input(g, in[i].name);
-        tn_value v = k == UINT32_MAX ? find_value(g, in[i].name) : (tn_value){0};
-        if (k == UINT32_MAX && !v.id)
-            return no_such_value(g, in[i].name, true);
-        for (uint32_t j = 0; j < i; j++)
-            if (strcmp(in[j].name, in[i].name) == 0 ||
-                (v.id && find_input(g, in[j].name) == UINT32_MAX && find_value(g, in[j].name).id == v.id))
-                return tn_fail(TN_ERR_USAGE, "input '%s' is bound twice", in[i].name);
-        if (v.id)
-            r->feed[r->feeds++] = v;
-        else if (tn_graph_input_default(g, tn_graph_input(g, k)))
-            r->fed[k] = r->defaults = true;
-    }
-    for (uint32_t i = 1; i < r->feeds; i++) /* the order of a call does not matter */
-        for (uint32_t j = i; j > 0 && r->feed[j - 1].id > r->feed[j].id; j--) {
-            tn_value v = r->feed[j];
-            r->feed[j] = r->feed[j - 1];
-            r->feed[j - 1] = v;
-        }
-    return TN_OK;
-}
-
-/* Outputs in the model's order, then inner values. */
-static tn_status read_outputs(const tn_graph *g, uint32_t n_out, const tn_output *out, request *r) {
-    for (uint32_t i = 0; i < n_out; i++)
-        if (!find_value(g, out[i].name).id)
-            return no_such_value(g, out[i].name, false);
-    for (uint32_t k = 0; k < tn_graph_output_count(g); k++)
-        for (uint32_t i = 0; i < n_out; i++)
-            if (find_output(g, out[i].name) == k) {
-                r->fetch[r->fetches] = tn_graph_output(g, k);
-                r->name[r->fetches++] = tn_graph_output_name(g, k);
-                break;
-            }
-    for (uint32_t i = 0; i < n_out; i++) {
-        bool again = find_output(g, out[i].name) != UINT32_MAX;
-        r->inner |= !again;
-        for (uint32_t j = 0; j < i && !again; j++)
-            again = strcmp(out[j].name, out[i].name) == 0;
-        if (again)
-            continue;
-        uint32_t at = r->fetches++; /* by id, for the same order does not matter */
-        r->fetch[at] = find_value(g, out[i].name);
-        r->name[at] = out[i].name;
-        for (; at > 0 && find_output(g, r->name[at - 1]) == UINT32_MAX && r->fetch[at - 1].id > r->fetch[at].id; at--) {
-            tn_value v = r->fetch[at];
-            const char *name = r->name[at];
-            r->fetch[at] = r->fetch[at - 1];
-            r->name[at] = r->name[at - 1];
-            r->fetch[at - 1] = v;
-            r->name[at - 1] = name;
-        }
-    }
-    return TN_OK;
-}
-
-static bool is_fetched(const request *r, const char *name) {
-    for (uint32_t i = 0; i < r->fetches; i++)
-        if (strcmp(r->name[i], name) == 0)
-            return true;
-    return false;
-}
-
-/* --- calls and forms --------------------------------------------------------------------------------------------------------------- */
-
-static void lane_free(tn_session *s, tn_lane *lane) {
-    tn_frame_destroy(lane->frame);
-    tn_free(s->heap, lane->in);
-    tn_free(s->heap, lane->into);
-    tn_free(s->heap, lane->apart);
-    tn_free(s->heap, lane);
-}
-
-static tn_lane *lane_create(tn_session *s, const tn_compiled *c) {
-    uint32_t inputs = tn_graph_input_count(c->graph), outputs = tn_graph_output_count(c->graph);
-    tn_lane *lane = tn_alloc(s->heap, sizeof *lane);
-    if (!lane)
-        return NULL;
-    lane->in = tn_alloc_array(s->heap, (size_t)inputs + outputs + 1, sizeof(tn_object *));
-    lane->into = tn_alloc_array(s->heap, outputs + 1u, sizeof(tn_tensor *));
-    lane->apart = tn_alloc_array(s->heap, outputs + 1u, sizeof *lane->apart);
-    bool ok = lane->in && lane->into && lane->apart;
-    if (ok && c->plan)
-        ok = (lane->frame = tn_frame_create(c->plan, s->heap)) != NULL;
-    if (ok) {
-        lane->out = lane->in + inputs;
-        return lane;
-    }
-    lane_free(s, lane);
-    return NULL;
-}
-
-static void free_lanes(tn_session *s, tn_form *form) {
-    for (tn_lane *l = form->idle, *next; l; l = next) {
-        next = l->next;
-        lane_free(s, l);
-    }
-    form->idle = NULL;
-}
-
-static void form_free(tn_session *s, tn_form *form) {
-    free_lanes(s, form);
-    tn_model_release(s->model, form->compiled);
-    if (form != &s->whole)
-        tn_free(s->heap, form);
-}
-
-static void call_free(tn_session *s, tn_call *call) {
-    if (!call)
-        return;
-    tn_free(s->heap, call->names);
-    tn_free(s->heap, call->input);
-    tn_free(s->heap, call);
-}
-
-void tn_session_free_runs(tn_session *s) {
-    for (uint32_t i = 0; i < s->call.len; i++)
-        call_free(s, s->call.data[i]);
-    for (uint32_t i = 0; i < s->form.len; i++)
-        form_free(s, s->form.data[i]);
-    tn_vec_free(s->heap, &s->call);
-    tn_vec_free(s->heap, &s->form);
-    form_free(s, &s->whole);
-}
-
-tn_frame_memory tn_session_lanes(tn_session *s, bool trim) {
-    tn_frame_memory sum = {0};
-    tn_park_lock(&s->park);
-    for (uint32_t i = 0; i <= s->form.len; i++)
-        for (tn_lane *l = i ? s->form.data[i - 1]->idle : s->whole.idle; l; l = l->next) {
-            if (!l->frame)
-                continue;
-            if (trim)
-                tn_frame_trim(l->frame);
-            tn_frame_memory m = tn_frame_measure(l->frame);
-            sum.arena += m.arena;
-            sum.cached += m.cached;
-        }
-    tn_park_unlock(&s->park);
-    return sum;
-}
-
-static bool is_called_so(const tn_call *c, uint32_t n_in, const tn_binding *in, uint32_t n_out, const tn_output *out) {
-    if (c->inputs != n_in || c->outputs != n_out)
-        return false;
-    const char *name = c->names;
-    for (uint32_t i = 0; i < n_in + n_out; i++) {
-        const char *given = i < n_in ? in[i].name : out[i - n_in].name;
-        if (!given || strcmp(given, name) != 0)
-            return false;
-        name += strlen(name) + 1;
-    }
-    return true;
-}
-
-/* With the session locked. Counts the run in. */
-static tn_call *find_call(tn_session *s, uint32_t n_in, const tn_binding *in, uint32_t n_out, const tn_output *out) {
-    for (uint32_t i = 0; i < s->call.len; i++) {
-        tn_call *c = s->call.data[i];
-        if (!is_called_so(c, n_in, in, n_out, out))
-            continue;
-        c->used = ++s->clock;
-        c->busy++;
-        c->form->busy++;
-        return c;
-    }
-    return NULL;
-}
-
-/* With the session locked: the call used longest ago goes, if there are too many. Answers a form that is to be freed. */
-static tn_form *forget_one(tn_session *s) {
-    uint32_t oldest = UINT32_MAX;
-    for (uint32_t i = 0; i < s->call.len && s->call.len > TN_SESSION_CALLS; i++)
-        if (!s->call.data[i]->busy && (oldest == UINT32_MAX || s->call.data[i]->used < s->call.data[oldest]->used))
-            oldest = i;
-    if (oldest == UINT32_MAX)
-        return NULL;
-    tn_call *gone = s->call.data[oldest];
-    tn_form *form = gone->form;
-    s->call.data[oldest] = s->call.data[--s->call.len];
-    call_free(s, gone);
-    if (--form->calls || form == &s->whole)
-        return NULL;
-    for (uint32_t i = 0; i < s->form.len; i++)
-        if (s->form.data[i] == form)
-            s->form.data[i] = s->form.data[--s->form.len];
-    return form;
-}
-
-static tn_status missing_input(const tn_graph *whole, const tn_graph *g, tn_value input) {
-    tn_fail(TN_ERR_INPUT, "input '%s' is not given", tn_value_name(g, input));
-    list_names(whole, true);
-    tn_fail_hint("give every input that has no default");
-    return TN_ERR_INPUT;
-}
-
-/* Finds the names of a call in the compiled graph. */
-static tn_status resolve(tn_call *call, const tn_session *s, const tn_compiled *c, uint32_t n_in, const tn_binding *in,
-                         uint32_t n_out, const tn_output *out) {
-    const tn_graph *g = c->graph;
-    for (uint32_t i = 0; i < n_in; i++)
-        call->input[i] = find_input(g, in[i].name);
-    for (uint32_t i = 0; i < n_out; i++)
-        call->output[i] = find_output(g, out[i].name);
-    for (uint32_t k = 0; k < tn_graph_input_count(g); k++) {
-        tn_value v = tn_graph_input(g, k);
-        bool given = tn_graph_input_default(g, v) != NULL;
-        for (uint32_t i = 0; i < n_in; i++)
-            given |= call->input[i] == k;
-        if (!given)
-            return missing_input(s->model->graph, g, v);
-    }
-    return TN_OK;
-}
-
-static tn_call *call_create(tn_session *s, uint32_t n_in, const tn_binding *in, uint32_t n_out, const tn_output *out) {
-    size_t size = 1;
-    for (uint32_t i = 0; i < n_in + n_out; i++)
-        size += strlen(i < n_in ? in[i].name : out[i - n_in].name) + 1;
-    tn_call *call = tn_alloc(s->heap, sizeof *call);
-    if (!call)
-        return NULL;
-    call->inputs = n_in;
-    call->outputs = n_out;
-    call->names = tn_alloc(s->heap, size);
-    call->input = tn_alloc_array(s->heap, (size_t)n_in + n_out + 1, sizeof *call->input);
-    if (!call->names || !call->input) {
-        call_free(s, call);
-        return NULL;
-    }
-    call->output = call->input + n_in;
-    char *to = call->names;
-    for (uint32_t i = 0; i < n_in + n_out; i++) {
-        const char *name = i < n_in ? in[i].name : out[i - n_in].name;
-        size_t length = strlen(name) + 1;
-        memcpy(to, name, length);
-        to += length;
-    }
-    return call;
-}
-
-/* The form for a compiled graph: one that is there, or a new one, which takes over the reference. NULL: out of memory. */
-static tn_form *form_for(tn_session *s, tn_compiled *c) {
-    if (c == s->whole.compiled)
-        return &s->whole;
-    for (uint32_t i = 0; i < s->form.len; i++)
-        if (s->form.data[i]->compiled == c)
-            return s->form.data[i];
-    tn_form *form = tn_vec_reserve(s->heap, &s->form, 1) ? tn_alloc(s->heap, sizeof *form) : NULL;
-    if (form) {
-        form->compiled = c;
-        s->form.data[s->form.len++] = form;
-    }
-    return form;
-}
-
-/* Remembers a way of being called; answers it, counted in, or NULL with the error set. */
-static tn_call *remember(tn_session *s, tn_call *call, tn_compiled *c, uint32_t n_in, const tn_binding *in,
-                         uint32_t n_out, const tn_output *out) {
-    tn_form *gone = NULL;
-    tn_park_lock(&s->park);
-    tn_call *found = find_call(s, n_in, in, n_out, out); /* another thread may have been faster */
-    bool kept = false;
-    if (!found && tn_vec_reserve(s->heap, &s->call, 1)) {
-        tn_form *form = form_for(s, c);
-        if (form) {
-            kept = form->calls == 0 && form != &s->whole;
-            call->form = form;
-            call->used = ++s->clock;
-            call->busy = 1;
-            form->busy++;
-            form->calls++;
-            s->call.data[s->call.len++] = found = call;
-            gone = forget_one(s);
-            call = NULL;
-        }
-    }
-    tn_park_unlock(&s->park);
-    if (gone)
-        form_free(s, gone);
-    if (!kept)
-        tn_model_release(s->model, c);
-    call_free(s, call);
-    return found;
-}
-
-/* A call of this kind for the first time: what it needs is compiled unless it is there. */
-static tn_call *prepare(tn_session *s, uint32_t n_in, const tn_binding *in, uint32_t n_out, const tn_output *out) {
-    const tn_graph *g = s->model->graph;
-    uint32_t inputs = tn_graph_input_count(g), outputs = tn_graph_output_count(g);
-    request r = {.fed = tn_alloc(s->heap, inputs + 1u),
-                 .feed = tn_alloc_array(s->heap, (size_t)n_in + n_out + 1, sizeof(tn_value)),
-                 .name = tn_alloc_array(s->heap, n_out + 1u, sizeof *r.name)};
-    tn_call *call = NULL;
-    tn_compiled *c = NULL;
-    tn_status status = r.fed && r.feed && r.name ? TN_OK : tn_error_status();
-    if (status == TN_OK) {
-        r.fetch = r.feed + n_in;
-        status = read_inputs(g, n_in, in, &r);
-    }
-    if (status == TN_OK)
-        status = read_outputs(g, n_out, out, &r);
-    if (status == TN_OK && !(call = call_create(s, n_in, in, n_out, out)))
-        status = tn_error_status();
-    if (status == TN_OK) {
-        bool whole = !r.feeds && !r.inner;
-        for (uint32_t k = 0; k < outputs && whole && n_out; k++) /* two outputs may have one name */
-            whole = is_fetched(&r, tn_graph_output_name(g, k));
-        for (uint32_t k = 0; k < inputs && whole; k++) { /* said before anything is compiled */
-            tn_value v = tn_graph_input(g, k);
-            bool given = tn_graph_input_default(g, v) != NULL;
-            for (uint32_t i = 0; i < n_in && !given; i++)
-                given = strcmp(in[i].name, tn_value_name(g, v)) == 0;
-            if (!given)
-                status = missing_input(g, g, v);
-        }
-        tn_cut cut = {r.feed, r.feeds, r.fetch, r.name, r.fetches};
-        tn_compile_key key = s->key;
-        key.fed = r.defaults ? r.fed : NULL;
-        key.cut = whole ? NULL : &cut;
-        if (status == TN_OK && !(c = tn_model_compile(s->model, &key)))
-            status = tn_error_status();
-    }
-    if (status == TN_OK)
-        status = resolve(call, s, c, n_in, in, n_out, out);
-    tn_free(s->heap, r.fed);
-    tn_free(s->heap, r.feed);
-    tn_free(s->heap, r.name);
-    if (status == TN_OK)
-        return remember(s, call, c, n_in, in, n_out, out);
-    tn_error_record error;
-    tn_error_save(&error);
-    if (c)
-        tn_model_release(s->model, c);
-    call_free(s, call);
-    tn_error_restore(&error);
-    return NULL;
-}
-
-static tn_call *acquire(tn_session *s, uint32_t n_in, const tn_binding *in, uint32_t n_out, const tn_output *out,
-                        tn_lane **lane) {
-    tn_park_lock(&s->park);
-    tn_call *call = find_call(s, n_in, in, n_out, out);
-    tn_park_unlock(&s->park);
-    if (!call && !(call = prepare(s, n_in, in, n_out, out)))
-        return NULL;
-    tn_park_lock(&s->park);
-    *lane = call->form->idle;
-    if (*lane)
-        call->form->idle = (*lane)->next;
-    tn_park_unlock(&s->park);
-    if (!*lane)
-        *lane = lane_create(s, call->form->compiled);
-    return call;
-}
-
-static void give_back(tn_session *s, tn_call *call, tn_lane *lane) {
-    tn_park_lock(&s->park);
-    if (lane) {
-        lane->next = call->form->idle;
-        call->form->idle = lane;
-    }
-    call->form->busy--;
-    call->busy--;
-    tn_park_unlock(&s->park);
-}
 
 /* --- running ------------------------------------------------------------------------------------------------------------------------- */
 
@@ -510,10 +85,7 @@ static tn_status deliver(const tn_output *to, const tn_tensor *into, tn_object *
         return *to->tensor ? TN_OK : tn_error_status();
     }
     tn_tensor *mine = *to->tensor;
-    bool same = mine->dtype == t->dtype && mine->rank == t->rank;
-    for (int i = 0; same && i < t->rank; i++)
-        same = mine->dims[i] == t->dims[i];
-    if (!same) {
+    if (!tn_tensor_accept(mine, (tn_dtype)t->dtype, t->rank, t->dims)) {
         char a[200], b[200];
         tn_fail(TN_ERR_INPUT, "output '%s': the tensor given for it is %s, the result is %s", to->name,
                 tn_tensor_describe(mine, a, sizeof a), tn_tensor_describe(t, b, sizeof b));
@@ -521,6 +93,77 @@ static tn_status deliver(const tn_output *to, const tn_tensor *into, tn_object *
         return TN_ERR_INPUT;
     }
     return tn_tensor_assign(mine, t);
+}
+
+/* --- memory that is shared ----------------------------------------------------------------------------------------------------------- */
+
+static bool overlap(const tn_tensor *a, const tn_tensor *b) {
+    uintptr_t a_low, a_high, b_low, b_high;
+    tn_tensor_span(a, &a_low, &a_high);
+    tn_tensor_span(b, &b_low, &b_high);
+    return a_low < b_high && b_low < a_high;
+}
+
+/* The last instruction that may read an input's memory. Host objects may hold on to it. */
+static int32_t last_read(const tn_plan *p, uint32_t input) {
+    uint32_t slot = p->view.data[p->input_view.data[input]].slot;
+    const tn_slot *s = &p->slot.data[slot];
+    if (s->fetched)
+        return INT32_MAX;
+    for (uint32_t i = 0; i < p->host.len; i++) {
+        const tn_host_call *h = &p->host.data[i];
+        for (uint32_t k = 0; k < h->input_count + h->outer_count; k++) {
+            uint32_t view = k < h->input_count ? p->view_list.data[h->inputs + k]
+                                               : p->view_list.data[h->outer + 2 * (k - h->input_count) + 1];
+            if (view != UINT32_MAX && p->view.data[view].slot == slot)
+                return INT32_MAX;
+        }
+    }
+    return s->last;
+}
+
+static bool is_donated(const tn_run_options *options, const char *name) {
+    for (const char *const *d = options->donate; d && *d; d++)
+        if (strcmp(*d, name) == 0)
+            return true;
+    return false;
+}
+
+/* Refuses outputs that share memory where they may not; fills lane->apart. */
+static tn_status check_sharing(const tn_call *call, tn_lane *lane, const tn_binding *in, const tn_output *out,
+                               const tn_run_options *options) {
+    const tn_compiled *c = call->form->compiled;
+    for (const char *const *d = options->donate; d && *d; d++) {
+        bool bound = false;
+        for (uint32_t i = 0; i < call->inputs && !bound; i++)
+            bound = strcmp(in[i].name, *d) == 0;
+        if (!bound)
+            return tn_fail(TN_ERR_USAGE, "'%s' is donated, but no input is bound to that name", *d);
+    }
+    for (uint32_t i = 0; i < tn_graph_output_count(c->graph); i++)
+        lane->apart[i] = -1;
+    for (uint32_t i = 0; i < call->outputs; i++) {
+        const tn_tensor *mine = out[i].tensor ? *out[i].tensor : NULL;
+        for (uint32_t k = 0; k < i && mine; k++)
+            if (out[k].tensor && *out[k].tensor && overlap(mine, *out[k].tensor))
+                return tn_fail(TN_ERR_USAGE, "the tensors given for outputs '%s' and '%s' share memory", out[k].name,
+                               out[i].name);
+        for (uint32_t k = 0; k < call->inputs && mine; k++) {
+            const tn_tensor *x = in[k].tensor ? in[k].tensor : tn_object_tensor(in[k].object);
+            if (!x || !overlap(mine, x))
+                continue;
+            if (!is_donated(options, in[k].name)) {
+                tn_fail(TN_ERR_USAGE, "the tensor given for output '%s' shares memory with input '%s'", out[i].name,
+                        in[k].name);
+                tn_fail_hint("donate the input, or give other memory");
+                return TN_ERR_USAGE;
+            }
+            int32_t last = call->input[k] == UINT32_MAX ? -1 : c->plan ? last_read(c->plan, call->input[k]) : INT32_MAX;
+            int32_t *apart = &lane->apart[call->output[i]];
+            *apart = last > *apart ? last : *apart;
+        }
+    }
+    return TN_OK;
 }
 
 static tn_status run_lane(tn_session *s, const tn_call *call, tn_lane *lane, stopping *stop, const tn_binding *in,
@@ -535,7 +178,9 @@ static tn_status run_lane(tn_session *s, const tn_call *call, tn_lane *lane, sto
     for (uint32_t i = 0; i < call->outputs; i++)
         if (out[i].tensor && *out[i].tensor && !lane->into[call->output[i]])
             lane->into[call->output[i]] = *out[i].tensor;
-    tn_status status;
+    tn_status status = check_sharing(call, lane, in, out, options);
+    if (status != TN_OK)
+        return status;
     if (lane->frame) {
         uint64_t bytes = 0;
         tn_execute_options o = {.heap = s->heap,
@@ -548,6 +193,8 @@ static tn_status run_lane(tn_session *s, const tn_call *call, tn_lane *lane, sto
                                 .cancel_ctx = stop,
                                 .profile = options->profile,
                                 .profile_user = options->profile_user,
+                                .apart = lane->apart,
+                                .guard = s->options.guard,
                                 .arena_bytes = &bytes};
         status = tn_frame_run(lane->frame, &o, lane->in, lane->into, lane->out);
         s->arena_bytes = bytes;
@@ -589,10 +236,12 @@ static tn_status run_counted(tn_session *s, uint32_t n_in, const tn_binding *in,
     if (is_cancelled(&stop))
         return tn_fail(TN_ERR_CANCELLED, "the run was cancelled");
     tn_lane *lane = NULL;
-    tn_call *call = acquire(s, n_in, in, n_out, out, &lane);
+    tn_call *call = tn_session_acquire(s, n_in, in, n_out, out, &lane);
     tn_status status = call && lane ? run_lane(s, call, lane, &stop, in, out, options) : tn_error_status();
+    if (status == TN_ERR_LIMIT && !strstr(tn_error_where(), "the largest"))
+        tn_session_say_largest(s);
     if (call)
-        give_back(s, call, lane);
+        tn_session_give_back(s, call, lane);
     return status;
 }
 

@@ -1,6 +1,7 @@
 /* Sessions: options, creation, reports. */
 #include <inttypes.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/os.h"
@@ -37,6 +38,12 @@ static tn_status set_options(tn_session *s, const tn_session_options *o) {
     }
     if ((unsigned)o->backend > TN_BACKEND_REFERENCE || (unsigned)o->level > TN_LEVEL_3 || o->threads < 0)
         return tn_fail(TN_ERR_USAGE, "tn_session_options: back end, level or threads out of range");
+    if (o->threads > tn_cpu_count() && !o->oversubscribe) {
+        tn_fail(TN_ERR_USAGE, "%d threads were asked for, this process may use %d CPU%s", o->threads, tn_cpu_count(),
+                tn_cpu_count() == 1 ? "" : "s");
+        tn_fail_hint("more threads than CPUs are never faster");
+        return TN_ERR_USAGE;
+    }
     s->options = *o;
     tn_text *texts[] = {&s->disable, &s->passes, &s->dump};
     const char *given[] = {o->disable, o->passes, o->dump};
@@ -60,6 +67,30 @@ static tn_status set_options(tn_session *s, const tn_session_options *o) {
                               .verify = o->verify,
                               .describe_only = o->describe_only};
     return set_isa(s, o->isa);
+}
+
+/* After compiling failed for lack of memory: which constants are the largest. */
+void tn_session_say_largest(const tn_session *s) {
+    const tn_graph *g = s->model->graph;
+    enum { SAID = 3 };
+    tn_value largest[SAID] = {{0}};
+    size_t bytes[SAID] = {0};
+    for (tn_node n = tn_region_first(g, tn_graph_region(g)); n.id; n = tn_node_next(g, n)) {
+        tn_value v = tn_node_output(g, n, 0);
+        tn_tensor *t = v.id ? tn_value_constant(g, v) : NULL;
+        for (int k = 0; k < SAID && t; k++)
+            if (tn_tensor_bytes(t) > bytes[k]) {
+                memmove(largest + k + 1, largest + k, (size_t)(SAID - 1 - k) * sizeof *largest);
+                memmove(bytes + k + 1, bytes + k, (size_t)(SAID - 1 - k) * sizeof *bytes);
+                largest[k] = v;
+                bytes[k] = tn_tensor_bytes(t);
+                break;
+            }
+    }
+    char text[200];
+    for (int k = 0; k < SAID && largest[k].id; k++)
+        tn_fail_where("%s, %zu bytes: %s", k ? "then" : "the largest constant", bytes[k],
+                      tn_value_describe(g, largest[k], text, sizeof text));
 }
 
 tn_session *tn_session_create(tn_model *model, const tn_session_options *options) {
@@ -86,6 +117,8 @@ tn_session *tn_session_create(tn_model *model, const tn_session_options *options
     }
     if (ok)
         return s;
+    if (tn_error_status() == TN_ERR_LIMIT && strstr(tn_error_what(), "memory limit"))
+        tn_session_say_largest(s);
     tn_error_record error;
     tn_error_save(&error);
     tn_session_destroy(s);
@@ -158,6 +191,16 @@ tn_status tn_memory_report(tn_session *s, tn_memory *report) {
     report->compilations = s->model->compilations;
     tn_mutex_unlock(s->model->mutex);
     return TN_OK;
+}
+
+tn_status tn_session_plan(tn_session *s, uint32_t index, char *text, size_t size) {
+    if (!s || !text || !size)
+        return tn_fail(TN_ERR_USAGE, "a session, or where a plan is to be described, is NULL");
+    tn_mutex_lock(s->model->mutex);
+    uint32_t count = s->model->compiled.len;
+    snprintf(text, size, "%s", index < count ? s->model->compiled.data[index]->reason : "");
+    tn_mutex_unlock(s->model->mutex);
+    return index < count ? TN_OK : tn_fail(TN_ERR_USAGE, "plan %" PRIu32 " of %" PRIu32, index, count);
 }
 
 void tn_session_trim(tn_session *s) {

@@ -54,7 +54,16 @@ struct tn_session {
     _Atomic uint64_t arena_bytes;
 };
 
-/* --- run.c ---------------------------------------------------------------------------------------------------------------------- */
+/* --- session.c ------------------------------------------------------------------------------------------------------------------ */
+/* After a failure for lack of memory: which constants of the model are the largest. */
+void tn_session_say_largest(const tn_session *session);
+
+/* --- call.c --------------------------------------------------------------------------------------------------------------------- */
+/* What a run needs: how it is called (the first time, what is needed is compiled), and a lane. NULL with the error set; *lane NULL, too:
+   out of memory, with the call to be given back. */
+tn_call *tn_session_acquire(tn_session *session, uint32_t inputs, const tn_binding *input, uint32_t outputs,
+                            const tn_output *output, tn_lane **lane);
+void tn_session_give_back(tn_session *session, tn_call *call, tn_lane *lane);
 /* Frees what runs left behind. */
 void tn_session_free_runs(tn_session *session);
 /* The memory of lanes, idle ones; with `trim` it is given back. */

@@ -165,7 +165,7 @@ enum {
     N_tn_session_report_p = 2,
     N_tn_memory_p = 2,
     N_tn_cancel_p = 2,
-    N_tn_run_options_p = 3,
+    N_tn_run_options_p = 4,
     N_tn_rewriter_p = 1,
     N_tn_rewrite_p = 4,
     N_uint64_t_p = 2,
@@ -292,9 +292,10 @@ static inline const tn_model_options *pick_tn_model_options_p(fixture *f, int i)
 }
 
 static inline const tn_run_options *pick_tn_run_options_p(fixture *f, int i) {
-    static const tn_run_options v[] = {{.size = sizeof *v}, {.size = 3}};
+    static const char *const donated[] = {"nothing-like-that", NULL};
+    static const tn_run_options v[] = {{.size = sizeof *v}, {.size = 3}, {.size = sizeof *v, .donate = donated}};
     (void)f;
-    return i < 2 ? &v[i] : NULL;
+    return i < 3 ? &v[i] : NULL;
 }
 
 static inline const tn_session_options *pick_tn_session_options_p(fixture *f, int i) {

@@ -158,12 +158,14 @@ static bool check_model(const char *what, tn_model *model, const run_inputs *in)
     bool ok = same(label, model, TN_OPTIONS(tn_session_options, .level = TN_LEVEL_0, .threads = 1), in, 2, &base);
     for (int threads = 1; threads <= 3 && ok; threads++) {
         snprintf(label, sizeof label, "%s -O1, %d threads against -O0", what, threads);
-        ok = same(label, model, TN_OPTIONS(tn_session_options, .level = TN_LEVEL_1, .threads = threads), in,
+        ok = same(label, model,
+                  TN_OPTIONS(tn_session_options, .level = TN_LEVEL_1, .threads = threads, .oversubscribe = true), in,
                   threads == 2 ? 3 : 1, &base);
         snprintf(label, sizeof label, "%s -O2, %d threads", what, threads);
-        ok = ok && same(label, model, TN_OPTIONS(tn_session_options, .threads = threads), in, 2, &two);
+        ok = ok &&
+             same(label, model, TN_OPTIONS(tn_session_options, .threads = threads, .oversubscribe = true), in, 2, &two);
     }
-    ok = ok && batch_positions(what, model, TN_OPTIONS(tn_session_options, .threads = 2));
+    ok = ok && batch_positions(what, model, TN_OPTIONS(tn_session_options, .threads = 2, .oversubscribe = true));
     run_outputs_free(&base);
     run_outputs_free(&two);
     return ok;

@@ -220,8 +220,9 @@ static void test_threads_share_a_session(void **s) {
     tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N"));
     tn_set_output(g, "y", tn_add(g, tn_mul(g, x, tn_scalar(g, TN_F32, 3)), tn_scalar(g, TN_F32, 1)));
     tn_model *model = tn_model_from_graph(g, NULL);
-    tn_session *sessions[2] = {tn_session_create(model, TN_OPTIONS(tn_session_options, .threads = 2)),
-                               tn_session_create(model, NULL)};
+    tn_session *sessions[2] = {
+        tn_session_create(model, TN_OPTIONS(tn_session_options, .threads = 2, .oversubscribe = true)),
+        tn_session_create(model, NULL)};
     tn_model_destroy(model);
     worker workers[4];
     pthread_t threads[4];

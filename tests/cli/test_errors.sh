@@ -65,6 +65,20 @@ cp "$pair" "$work/x.dat"
 expect 2 run "$pair" --input x="$work/x.dat" --fill ones
 says "$err" ".npy"
 expect 2 run "$pair" --fill ones --isa nonsense
+# a level that the CPU lacks, more threads than CPUs: said, and nothing is run
+for isa in generic avx2 avx512 neon; do
+    "$TENON" run "$pair" --fill ones --isa $isa >"$out" 2>"$err"
+    case $? in
+    0) ;;
+    2) says "$err" "this CPU has no $isa" "its best level is" ;;
+    *) fail "--isa $isa" ;;
+    esac
+done
+expect 2 run "$pair" --fill ones --threads 100000
+says "$err" "100000 threads were asked for, this process may use"
+cpus=$(sed -n 's/.*may use \([0-9]*\) CPU.*/\1/p' "$err")
+expect 0 run "$pair" --fill ones --threads "$cpus"
+expect 2 run "$pair" --fill ones --threads $((cpus + 1))
 for option in --disable --passes; do
     expect 2 run "$pair" --fill ones $option xyzzy
     says "$err" "no pass 'xyzzy'" "fold" "cse" "dce"
@@ -212,4 +226,20 @@ printf 'tenon 1\nsymbol N [0, 99]\nsymbol M [0, 99]\ngraph (%%1 "x": f32[N], %%2
 # what a message quotes cannot disturb the terminal
 expect 3 run "$pair" --input $'\033[31m=1' --fill ones
 ! grep -q $'\033' "$err" || fail "an escape sequence reaches the terminal"
+# 5: a limit on the model's memory: the least that is needed, and what needs most. Raised to what is asked for, it is met
+limit=100
+for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
+    "$TENON" run "$digits" --fill ones --memory $limit >"$out" 2>"$err"
+    code=$?
+    [ $code = 0 ] && break
+    [ $code = 5 ] || fail "--memory $limit: exit status $code"
+    says "$err" "the memory limit" "--memory"
+    least=$(sed -n 's/.*at least \([0-9]*\) bytes are needed.*/\1/p' <(grep '^tenon: error: ' "$err"))
+    [ "$least" -gt $limit ] || fail "--memory $limit: at least '$least'"
+    cp "$err" "$work/last"
+    limit=$((least + least / 4))
+done
+[ $code = 0 ] || fail "no limit is met"
+says "$work/last" "the largest"
+
 finish

@@ -53,8 +53,9 @@ static void prepare(runner *r, const form *f, tn_tensor *w, const char *isa, int
     tn_value y = tn_matmul(g, x, b);
     tn_set_output(g, "y", f->after ? tn_relu(g, tn_add(g, y, tn_scalar(g, TN_F32, 0.25))) : y);
     r->model = tn_model_from_graph(g, NULL);
-    r->session =
-        r->model ? tn_session_create(r->model, TN_OPTIONS(tn_session_options, .threads = threads, .isa = isa)) : NULL;
+    r->session = r->model ? tn_session_create(r->model, TN_OPTIONS(tn_session_options, .threads = threads, .isa = isa,
+                                                                   .oversubscribe = true))
+                          : NULL;
     if (!r->session)
         fail_msg("%s", tn_error_message());
 }

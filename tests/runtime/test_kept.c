@@ -56,7 +56,7 @@ static void test_no_allocations(void **state) {
         for (int form = 0; form < 6; form++) {
             bool fixed = form % 2;
             running r = start((net_kind)kind, fixed ? 4 : -1, fixed ? 8 : -1,
-                              TN_OPTIONS(tn_session_options, .threads = form / 2 == 2 ? 2 : 1,
+                              TN_OPTIONS(tn_session_options, .threads = form / 2 == 2 ? 2 : 1, .oversubscribe = true,
                                          .level = form / 2 == 1 ? TN_LEVEL_0 : TN_LEVEL_DEFAULT));
             tn_tensor *x = net_input((net_kind)kind, 4, 8, 1), *first = NULL, *y = NULL;
             run(&r, x, &first);

@@ -99,7 +99,8 @@ static bool try_all(trial *t, uint64_t seed, bool thorough) {
                          threads, disable ? " --disable " : "", disable ? disable : "");
                 ok = try_one(t,
                              TN_OPTIONS(tn_session_options, .level = (tn_level)(TN_LEVEL_0 + level), .threads = threads,
-                                        .isa = tn_isa_name((tn_isa)isa), .disable = disable, .verify = thorough),
+                                        .oversubscribe = true, .isa = tn_isa_name((tn_isa)isa), .disable = disable,
+                                        .verify = thorough),
                              label, out);
                 for (uint32_t i = 0; i < m && ok && first[0]; i++)
                     if (!tn_object_same_bits(first[i], out[i])) {
