@@ -192,6 +192,12 @@ static tn_status expand_causal_conv(tn_expand *x) {
     if (tn_expand_has(x, 3)) {
         tn_dim past[3] = {dims[0], dims[1], before};
         TN_RULE(x, tn_expand_rank(x, 3) == 3, "'past_state' has rank %d, it must be 3", tn_expand_rank(x, 3));
+        for (int i = 0; i < 3; i++) {
+            TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, 3, i), past[i]),
+                    "'past_state' has the wrong size on axis %d", i);
+            if (tn_size_is(x, before, 0) && !tn_dim_equal(g, tn_expand_dim(x, 3, i), past[i])) /* no count would tell */
+                return tn_expand_later(x, "needs the sizes of input and past state");
+        }
         tn_value both[2] = {tn_reshape_dims(g, tn_expand_input(x, 3), 3, past), v};
         v = tn_concat(g, 2, 2, both);
     } else {

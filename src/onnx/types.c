@@ -173,7 +173,7 @@ static const input_types rows[] = {
     {"Or", 1, 0, "AA", {OF(BOOL)}},
     {"PRelu", 1, 0, "AA", {IEEE}},
     {"PRelu", 9, 16, "AA", {FLOATS | WIDE_INTS}},
-    {"Pad", 1, 0, "ABAC", {ANY, OF(I64), INDICES}},
+    {"Pad", 1, 0, "AB1AC1", {ANY, OF(I64), INDICES}},
     {"Pow", 1, 0, "AA", {IEEE}},
     {"Pow", 12, 13, "AB", {FLOATS | INDICES, INTS | IEEE}},
     {"Pow", 15, 0, "AB", {FLOATS | INDICES, NUMBERS}},

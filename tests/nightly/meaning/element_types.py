@@ -79,8 +79,10 @@ def as_type(x, to):
 
 
 def inputs_of(case, schema, param):
+    """Indices of the case's tensors that are inputs of that type parameter themselves (not elements of a sequence)."""
     last = len(schema.inputs) - 1
-    return [i for i, x in enumerate(case.inputs) if x is not None and schema.inputs[min(i, last)].type_str == param]
+    names = case.input_names or case.names()
+    return [int(name[1:]) for i, name in enumerate(names) if schema.inputs[min(i, last)].type_str == param and name[1:].isdigit()]
 
 
 def run(options, cases):
@@ -98,7 +100,7 @@ def variants(op, version, param, seed, number):
         return SPECS[op](d), d.schema
 
     case, schema = fresh()
-    if case.before or not inputs_of(case, schema, param):
+    if case.before and param != "I" or not inputs_of(case, schema, param):
         return None
     made = {}
     for name, to in ALL.items():

@@ -283,8 +283,6 @@ left_open("LRN", "[N, C] and any number of axes more; the evaluators take four",
 left_open("LRN", "as many channels as there are, though the evaluator takes the number of images for theirs",
           lambda c: c.inputs[0].ndim == 4 and 1 <= attr(c, "size") <= 100, texts.lrn)
 left_open("Cast", "saturate says something of 8-bit floats alone", lambda c: attr(c, "saturate") is not None)
-left_open("DequantizeLinear QuantizeLinear", "element types that came with a later version are taken in earlier ones, with the later meaning",
-          lambda c: c.opset < 19)
 left_open("QuantizeLinear DequantizeLinear", "one block alone may be of any size", lambda c: attr(c, "block_size", 0) > 100)
 left_open("FeatureVectorizer", "inputdimensions is optional: the inputs have sizes", lambda c: attr(c, "inputdimensions") is None)
 left_open("GlobalLpPool", "[N, C] and any number of axes more; ONNX Runtime takes two or three, the evaluator has none",
@@ -314,8 +312,12 @@ left_open("LinearRegressor TreeEnsembleRegressor", "whole numbers are among the 
 left_open("Scaler", "offset and scale are optional", lambda c: attr(c, "offset") is None or attr(c, "scale") is None)
 left_open("TreeEnsembleRegressor", "n_targets is optional", lambda c: attr(c, "n_targets") is None)
 left_open("TfIdfVectorizer", "no rows: nothing", lambda c: 0 in c.inputs[0].shape)
-left_open("Resize Upsample", "the nearest of strings is one of them", lambda c: c.inputs[0].dtype == STRING and attr(c, "mode", "nearest") == "nearest",
-          texts.moved_strings)
+left_open("Resize Upsample", "the nearest of strings or bools is one of them", lambda c: attr(c, "mode", "nearest") == "nearest" and (
+    c.inputs[0].dtype == bool or c.inputs[0].dtype == STRING and attr(c, "coordinate_transformation_mode") != "tf_crop_and_resize"), texts.moved)
+left_open("ConvTranspose", "an output_shape beyond what the kernel reaches: the formula's padding is negative", lambda c: any(
+    s * (n - 1) + o + (k - 1) * e + 1 < size for size, s, n, o, k, e in zip(
+        attr(c, "output_shape"), attr(c, "strides", [1] * 9), c.inputs[0].shape[2:], attr(c, "output_padding", [0] * 9), c.inputs[1].shape[2:],
+        attr(c, "dilations", [1] * 9))))
 left_open("OneHotEncoder", "elements of a tensor of any rank: one axis more", lambda c: c.inputs[0].ndim not in (1, 2), texts.one_hot_encoder)
 left_open("MeanVarianceNormalization", "of all floats; before 13 the evaluators' body has constants of f32", lambda c: c.opset < 13 and
           c.inputs[0].dtype.name in ("float16", "float64"), texts.mean_variance)

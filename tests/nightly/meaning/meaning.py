@@ -86,6 +86,8 @@ def judge(case, tenon, cpu, standard, ort, whole):
         if not good and case.invalid and isinstance(standard, R) and isinstance(ort, R):
             if not has_a_say(standard, lambda: whole("standard")) and not has_a_say(ort, lambda: whole("ort")):
                 return None, ""
+            if any(isinstance(y, evaluators.NoElements) for y in tenon):
+                return None, ""  # neither evaluator holds such a shape
             row = known.is_open(case)
             if row:
                 got = against_text(case, tenon, row[1])

@@ -37,6 +37,8 @@ def quantize(d):
     target = d.type("T3" if "T3" in params else "T2")
     source = d.of_input(0)
     scale = d.array(place, d.of_input(1) if d.of_input(1).name != "int32" else F32, lo=0.1, hi=1.0)
+    if d.v in (19, 21) and source.name == "int32":  # the type of the input is that of the scale
+        scale = d.array(place, source, lo=1, hi=3)
     if "e8m0" in scale.dtype.name:
         scale = np.ones(place, F32).astype(scale.dtype)
     x = d.array(shape, source, lo=-9, hi=9)

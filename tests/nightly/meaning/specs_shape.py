@@ -361,7 +361,7 @@ def gather_nd(d):
     batch = d.int(0, rank - 1) if d.v >= 12 and d.chance(0.5) else 0
     depth = d.int(1, rank - batch)
     lead = shape[:batch] + d.shape(0, 2)
-    return d.node([d.x(0, shape), nd_indices(d, shape[batch:], lead, depth)], {"batch_dims": batch if batch or d.chance(0.3) else None})
+    return d.node([d.x(0, shape), nd_indices(d, shape[batch:], lead, depth)], {"batch_dims": batch if batch or (d.chance(0.3) and d.v > 11) else None})
 
 
 @spec("OneHot")

@@ -69,9 +69,11 @@ def upsample_linear(case):
     return [v.astype(x.dtype)]
 
 
-def moved_strings(case):
-    """The same of their numbers, and these as strings again."""
+def moved(case):
+    """The same of numbers, and these as bools or strings again."""
     x = case.inputs[0]
+    if x.dtype == bool:
+        return same_as(case, [x.astype(np.float32)] + case.inputs[1:]), lambda results: [y != 0 for y in results]
     numbers = np.arange(x.size, dtype=np.float32).reshape(x.shape)
     return same_as(case, [numbers] + case.inputs[1:]), lambda results: [x.ravel()[np.asarray(y).astype(int)] for y in results]
 
