@@ -144,6 +144,8 @@ static tn_status eval_nms(tn_eval *e) {
     n.count = boxes->dims[1];
     n.most = most ? tn_tensor_get_i64(most, 0) : 0;
     n.overlap = overlap_in ? (float)tn_tensor_get_f64(overlap_in, 0) : 0;
+    if (!(n.overlap >= 0 && n.overlap <= 1))
+        return tn_eval_fail(e, TN_ERR_INPUT, "the largest overlap is not in [0, 1]");
     n.has_score = score != NULL;
     n.score = score ? (float)tn_tensor_get_f64(score, 0) : 0;
     boxes = tn_host_readable(e->heap, boxes);

@@ -1,4 +1,5 @@
 /* What the operators' texts forbid is refused by both back ends alike, whether the file says the shapes or only the run does. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -312,6 +313,24 @@ static void test_state(void **state) {
         }
 }
 
+/* How much boxes may overlap is a part, from 0 to 1. */
+static void test_overlap(void **state) {
+    (void)state;
+    static const input in[] = {{TN_F32, "1,3,4"}, {TN_F32, "1,1,3"}, {0, NULL}};
+    static const float parts[] = {-0.5f, 1.5f, -1e30f, INFINITY, NAN};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        for (form how = FIXED; how <= UNKNOWN; how++) {
+            tn_text g = message(), part = message();
+            tn_tensor *t = tn_tensor_from_f32(0, NULL, &parts[i]);
+            assert_non_null(t);
+            assert_int_equal(tn_onnx_write_tensor(&part, t, "p"), TN_OK);
+            tn_tensor_destroy(t);
+            put_message(&g, 5, part);
+            put_message(&g, 1, node_bytes("NonMaxSuppression", "n", "a,b,,p", "y", message()));
+            is_refused(g, 11, in, how, "not in [0, 1]");
+        }
+}
+
 /* Scales of Upsample are at least 1. */
 static void test_upsample(void **state) {
     (void)state;
@@ -350,10 +369,12 @@ static void test_kernel_shape(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules),    cmocka_unit_test(test_condition),      cmocka_unit_test(test_dropped_operand),
-        cmocka_unit_test(test_sizes),    cmocka_unit_test(test_output_padding), cmocka_unit_test(test_body),
-        cmocka_unit_test(test_upsample), cmocka_unit_test(test_state),          cmocka_unit_test(test_zero_point),
-        cmocka_unit_test(test_lengths),  cmocka_unit_test(test_kernel_shape),
+        cmocka_unit_test(test_rules),           cmocka_unit_test(test_condition),
+        cmocka_unit_test(test_dropped_operand), cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_output_padding),  cmocka_unit_test(test_body),
+        cmocka_unit_test(test_upsample),        cmocka_unit_test(test_overlap),
+        cmocka_unit_test(test_state),           cmocka_unit_test(test_zero_point),
+        cmocka_unit_test(test_lengths),         cmocka_unit_test(test_kernel_shape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

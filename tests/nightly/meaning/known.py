@@ -274,6 +274,7 @@ left_open("ConvTranspose GlobalAveragePool GlobalMaxPool AveragePool MaxPool LpP
 left_open("CumSum CumProd", "a list of one axis, as files have it, is that axis", lambda c: c.inputs[1].shape == (1,), texts.scalar_axis)
 left_open("Mean", "from 8 on the inputs broadcast; the evaluator adds up in place, in the first shape",
           lambda c: c.opset >= 8 and c.inputs[0].shape != np.broadcast_shapes(*[x.shape for x in c.inputs]), texts.mean)
+left_open("OneHot", "depth is a scalar or a list of one; the evaluator makes no size of a list", lambda c: c.inputs[1].shape == (1,), texts.scalar_depth)
 left_open("OneHot", "an index alone has a row, too", lambda c: c.inputs[0].ndim == 0)
 left_open("Pad", "negative pads cut, in every mode", lambda c: (c.inputs[1] < 0).any())
 left_open("Range", "no steps lead away from an infinite limit: max(..., 0)", lambda c: has(c, np.isinf))
@@ -313,7 +314,9 @@ left_open("Scaler", "offset and scale are optional", lambda c: attr(c, "offset")
 left_open("TreeEnsembleRegressor", "n_targets is optional", lambda c: attr(c, "n_targets") is None)
 left_open("TfIdfVectorizer", "no rows: nothing", lambda c: 0 in c.inputs[0].shape)
 left_open("Resize Upsample", "the nearest of strings or bools is one of them", lambda c: attr(c, "mode", "nearest") == "nearest" and (
-    c.inputs[0].dtype == bool or c.inputs[0].dtype == STRING and attr(c, "coordinate_transformation_mode") != "tf_crop_and_resize"), texts.moved)
+    c.inputs[0].dtype in (bool, STRING)) and attr(c, "coordinate_transformation_mode") != "tf_crop_and_resize", texts.moved)
+left_open("Resize", "the same of a region by scales, where both evaluators are wrong: no witness", lambda c: attr(c, "mode", "nearest") == "nearest" and
+          c.inputs[0].dtype in (bool, STRING) and attr(c, "coordinate_transformation_mode") == "tf_crop_and_resize")
 left_open("ConvTranspose", "an output_shape beyond what the kernel reaches: the formula's padding is negative", lambda c: any(
     s * (n - 1) + o + (k - 1) * e + 1 < size for size, s, n, o, k, e in zip(
         attr(c, "output_shape"), attr(c, "strides", [1] * 9), c.inputs[0].shape[2:], attr(c, "output_padding", [0] * 9), c.inputs[1].shape[2:],

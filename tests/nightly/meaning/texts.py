@@ -49,6 +49,12 @@ def scalar_axis(case):
     return same_as(case, [case.inputs[0], case.inputs[1].reshape(())])
 
 
+def scalar_depth(case):
+    """Of whole numbers, too, which indices and depth become, and which ONNX Runtime has the operator for."""
+    x, depth, values = case.inputs
+    return same_as(case, [x.astype(np.int64), depth.reshape(()).astype(np.int64), values])
+
+
 def near_diagonal(case):
     """Diagonals beyond the matrix have nothing on them, however far they are."""
     x, k = case.inputs
