@@ -295,26 +295,26 @@ static tn_status expand_flex(tn_expand *x) {
 
 /* --- rotary embedding --------------------------------------------------------------------------------------------------------------------- */
 
-/* cos_cache or sin_cache as [batch or 1, 1, length, half] in the wide dtype. */
-static tn_status read_cache(tn_expand *x, uint32_t input, const char *name, tn_dtype wide, tn_dim half, tn_value *out) {
+/* cos_cache or sin_cache, `wanted` [batch, length, half], as [batch, 1, length, half] in the wide dtype. */
+static tn_status read_cache(tn_expand *x, uint32_t input, const char *name, tn_dtype wide, const tn_dim wanted[3],
+                            tn_value *out) {
     tn_graph *g = x->graph;
     static const int heads[1] = {1};
     bool by_id = tn_expand_has(x, 3);
     tn_value v = tn_expand_input(x, input);
     TN_RULE(x, tn_expand_rank(x, input) == (by_id ? 2 : 3), "'%s' has rank %d, it must be %d", name,
             tn_expand_rank(x, input), by_id ? 2 : 3);
-    TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, input, -1), half),
+    TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, input, -1), wanted[2]),
             "the last axis of '%s' must have half of what is rotated", name);
     if (by_id) {
         TN_RULE(x, tn_expand_rank(x, 3) == 2, "'position_ids' has rank %d, it must be 2", tn_expand_rank(x, 3));
         v = tn_gather(g, v, tn_expand_input(x, 3), 0);
     }
-    tn_dim *dims = tn_expand_value_dims(x, v);
-    if (!dims)
-        return tn_error_status();
-    int rank = tn_value_rank(g, v);
-    dims[rank - 1] = half; /* checked when it runs, where it is not known to be */
-    v = tn_reshape_dims(g, v, rank, dims);
+    TN_BUILT(x, v);
+    for (int i = 0; i < 2; i++)
+        TN_RULE(x, !tn_dim_never_equal(g, tn_value_dim(g, v, i), wanted[i]),
+                "'%s' has the wrong size for axis %d of [batch, length, half of what is rotated]", name, i);
+    v = tn_reshape_dims(g, v, 3, wanted); /* checked when it runs, where it is not known to be */
     *out = tn_cast(g, tn_expand_dims(g, v, 1, heads), wide);
     return TN_OK;
 }
@@ -338,8 +338,9 @@ static tn_status expand_rotary(tn_expand *x) {
         TN_RULE(x, n % 2 == 0, "%" PRId64 " entries cannot be rotated in pairs", n);
     TN_RULE(x, tn_dim_is_const(g, size, &n) ? part <= n : true, "'rotary_embedding_dim' is larger than a head");
     tn_dim half = tn_dim_floordiv(g, turned, two);
-    TN_TRY(read_cache(x, 1, "cos_cache", wide, half, &cosine));
-    TN_TRY(read_cache(x, 2, "sin_cache", wide, half, &sine));
+    const tn_dim cache[3] = {tn_value_dim(g, v, 0), tn_value_dim(g, v, 2), half};
+    TN_TRY(read_cache(x, 1, "cos_cache", wide, cache, &cosine));
+    TN_TRY(read_cache(x, 2, "sin_cache", wide, cache, &sine));
     tn_value w = tn_cast(g, v, wide), rest = {0};
     if (!tn_dim_equal(g, turned, size)) {
         rest = tn_expand_slice(x, v, 3, turned, tn_dim_sub(g, size, turned), 1);

@@ -284,6 +284,7 @@ static tn_status expand_max_roi_pool(tn_expand *x) {
     tn_graph *g = x->graph;
     tn_dtype dtype = tn_expand_dtype(x, 0);
     pool p = {.x = x, .scale = tn_expand_float(x, "spatial_scale"), .wide = tn_wide(dtype)};
+    TN_RULE(x, p.scale > 0 && isfinite(p.scale), "attribute 'spatial_scale' is not positive");
     TN_TRY(check_regions(x, 5));
     TN_TRY(tn_expand_list(x, "pooled_shape", 2, 1, 1, p.out));
     for (int i = 0; i < 4; i++)

@@ -163,6 +163,8 @@ static tn_status expand_grid_sample(tn_expand *x) {
     const tn_dim *dims = tn_expand_dims_copy(x, 0), *grid = tn_expand_dims_copy(x, 1);
     if (!dims || !grid)
         return tn_error_status();
+    for (int i = 2; i < rank; i++)
+        TN_RULE(x, !tn_size_is(x, dims[i], 0), "axis %d of the input is empty: there is nothing to sample", i);
     TN_RULE(x, !tn_dim_never_equal(g, grid[rank - 1], tn_size(x, spatial)),
             "the last axis of the grid must hold %d coordinates", spatial);
     TN_RULE(x, !tn_dim_never_equal(g, grid[0], dims[0]), "input and grid differ in their batch");

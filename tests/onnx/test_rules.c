@@ -181,6 +181,8 @@ static void test_sizes(void **state) {
         {"MatMulInteger", "a,b,,c", 21, {{TN_U8, "1,3"}, {TN_U8, "3,1"}, {TN_U8, "5"}}, {NULL}, {0}},
         {"MatMulInteger", "a,b,c", 21, {{TN_U8, "1,3"}, {TN_U8, "3,2"}, {TN_U8, "4"}}, {NULL}, {0}},
         {"RotaryEmbedding", "a,b,c", 23, {{TN_F32, "1,1,1,2"}, {TN_F32, "1,1,3"}, {TN_F32, "1,1,3"}}, {NULL}, {0}},
+        {"RotaryEmbedding", "a,b,c", 23, {{TN_F32, "1,1,2,6"}, {TN_F32, "1,2,3"}, {TN_F32, "7,2,3"}}, {NULL}, {0}},
+        {"RotaryEmbedding", "a,b,c", 23, {{TN_F32, "1,1,2,2"}, {TN_F32, "5,2,1"}, {TN_F32, "1,2,1"}}, {NULL}, {0}},
         {"Det", "a", 22, {{TN_F32, "3,0"}}, {NULL}, {0}},
         {"CausalConvWithState", "a,b,,c", 28, {{TN_F32, "2,3,4"}, {TN_F32, "3,1,1"}, {TN_F32, "5,3,0"}}, {NULL}, {0}},
         {"CausalConvWithState", "a,b,,c", 28, {{TN_F32, "2,3,4"}, {TN_F32, "3,1,2"}, {TN_F32, "3,2,1"}}, {NULL}, {0}},

@@ -269,7 +269,8 @@ def has(case, *what):
     return any(x is not None and x.dtype.kind == "f" and any(w(x).any() for w in what) for x in case.inputs)
 
 
-left_open("ConvTranspose GlobalAveragePool GlobalMaxPool AveragePool MaxPool LpPool GroupNormalization Col2Im GridSample", "nothing in, nothing (or the bias) out: the sizes are those of the formula",
+left_open("GridSample", "no images, or none of their channels: nothing", lambda c: 0 in c.inputs[0].shape[:2])
+left_open("ConvTranspose GlobalAveragePool GlobalMaxPool AveragePool MaxPool LpPool GroupNormalization Col2Im", "nothing in, nothing (or the bias) out: the sizes are those of the formula",
           lambda c: 0 in c.inputs[0].shape)
 left_open("CumSum CumProd", "a list of one axis, as files have it, is that axis", lambda c: c.inputs[1].shape == (1,), texts.scalar_axis)
 left_open("Mean", "from 8 on the inputs broadcast; the evaluator adds up in place, in the first shape",
@@ -311,7 +312,8 @@ left_open("Imputer", "[*, F]: any number of axes before the features; one value 
 left_open("SVMRegressor", "the features alone are one row", lambda c: c.inputs[0].ndim == 1, texts.one_row)
 left_open("LinearRegressor TreeEnsembleRegressor", "whole numbers are among the types", lambda c: is_int(c.inputs[0].dtype))
 left_open("Scaler", "offset and scale are optional", lambda c: attr(c, "offset") is None or attr(c, "scale") is None)
-left_open("TreeEnsembleRegressor", "n_targets is optional", lambda c: attr(c, "n_targets") is None)
+left_open("TreeEnsemble", "no rows: nothing", lambda c: c.inputs[0].shape[0] == 0 and attr(c, "n_targets"), texts.no_rows)
+left_open("TreeEnsembleRegressor TreeEnsemble", "n_targets is optional", lambda c: attr(c, "n_targets") is None)
 left_open("TfIdfVectorizer", "no rows: nothing", lambda c: 0 in c.inputs[0].shape)
 left_open("Resize Upsample", "the nearest of strings or bools is one of them", lambda c: attr(c, "mode", "nearest") == "nearest" and (
     c.inputs[0].dtype in (bool, STRING)) and attr(c, "coordinate_transformation_mode") != "tf_crop_and_resize", texts.moved)

@@ -43,7 +43,7 @@ def has_a_say(answer, whole):
     """Whether a refusal of a broken node says something of what was broken: who has no implementation of it, or refuses the whole
     node, too, says nothing."""
     R = evaluators.Refusal
-    missing = ("NOT_IMPLEMENTED", "No registered implementation", "Could not find an implementation", "MLDataType for")
+    missing = ("NOT_IMPLEMENTED", "No registered implementation", "Could not find an implementation", "MLDataType for", "MemoryError")
     return isinstance(answer, R) and answer.kind == "refused" and not any(m in answer.text for m in missing) and not isinstance(whole(), R)
 
 

@@ -129,6 +129,10 @@ def mean_variance(case):
     return [(v / (np.sqrt(np.mean(v * v, axis=axes, keepdims=True)) + 1e-9)).astype(x.dtype)]
 
 
+def no_rows(case):
+    return [np.zeros((0, attr(case, "n_targets")), case.inputs[0].dtype)]
+
+
 def of_version_3(case):
     return same_as(case, opset=3)
 
