@@ -132,7 +132,12 @@ tn_status tn_interp_fail_fit(const tn_interp_scope *s, tn_status status, const c
         tn_text_init(&text, s->plan->heap);
         tn_dim_print(&g->dims, m->dim, &text);
         const char *shown = text.data ? text.data : "?";
-        if (!m->has_expected)
+        int64_t low, high;
+        tn_dim_bounds(g, m->dim, &low, &high);
+        if (!m->has_expected && (m->actual < low || m->actual > high))
+            snprintf(expected, sizeof expected, "%s %s %" PRId64, shown, m->actual < low ? "at least" : "at most",
+                     m->actual < low ? low : high);
+        else if (!m->has_expected)
             snprintf(expected, sizeof expected, "%s", shown);
         else if (g->dims.expr.data[m->dim.id].kind == TN_DIM_CONST)
             snprintf(expected, sizeof expected, "%" PRId64, m->expected);

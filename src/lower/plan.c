@@ -355,6 +355,9 @@ tn_status tn_lowering_call(tn_lowerer *l, tn_kernel *k, uint32_t count, const tn
         return TN_ERR_MEMORY;
     tn_status status = k->impl->prepare && !l->options->describe_only ? k->impl->prepare(k, &facts) : TN_OK;
     p->packed_bytes += k->packed_bytes;
+    const tn_tensor *packed = k->packed && k->packed_only ? weights_of(l, k->operand[1].slot) : NULL;
+    if (packed && packed->storage && packed->storage->mapping) /* what was read of the file need not stay in memory */
+        tn_mapping_forget(packed->storage->mapping, packed->data, tn_tensor_bytes(packed));
     p->kernel.data[p->kernel.len++] = *k; /* the plan frees what is prepared */
     TN_TRY(status);
     return tn_lowering_emit(l, TN_DO_CALL, p->kernel.len - 1, 0);
