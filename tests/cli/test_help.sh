@@ -4,7 +4,7 @@
 
 expect 0 --help
 says "$out" "Examples:" "Subcommands:" "Exit status:" "  run " "  info " "  test " "  ops "
-for word in bench train serve --memory; do lacks "$out" "  $word"; done
+for word in bisect train serve --memory; do lacks "$out" "  $word"; done
 for command in run info test ops optimize verify; do
     expect 0 $command --help
     [ "$(sed -n '/^Examples:/,/^Usage:/p' "$out" | grep -c '^  tenon ')" = 3 ] || fail "$command: not three examples"
@@ -59,7 +59,7 @@ expect 2 run model --format npy
 expect 2 run model --isa=
 
 # what is not built yet
-for command in bench bisect diff view grad train compile quantize tune serve; do
+for command in bisect diff view grad train compile quantize tune serve; do
     expect 4 $command model
     says "$err" "not supported yet"
 done
