@@ -161,17 +161,17 @@ static tn_status lower_constant(tn_lowerer *l, tn_node node) {
    the instruction that needs the size.) */
 static bool may_lack_value(const tn_graph *g, tn_dim dim) {
     const tn_dim_expr *e = &g->dims.expr.data[dim.id];
-    const uint32_t *args = g->dims.arg.data + e->args;
+    const tn_u32_vec *args = &g->dims.arg;
     if (e->kind == TN_DIM_BROADCAST)
         return true;
     if (e->kind == TN_DIM_FLOORDIV || e->kind == TN_DIM_CEILDIV || e->kind == TN_DIM_MOD) {
         int64_t low, high;
-        tn_dim_bounds(g, (tn_dim){args[1]}, &low, &high);
+        tn_dim_bounds(g, (tn_dim){args->data[e->args + 1]}, &low, &high);
         if (low <= 0 && high >= 0)
             return true;
     }
     for (uint32_t i = 0; i < e->nargs; i++)
-        if (may_lack_value(g, (tn_dim){args[i]}))
+        if (may_lack_value(g, (tn_dim){args->data[e->args + i]}))
             return true;
     return false;
 }

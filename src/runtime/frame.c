@@ -121,8 +121,7 @@ void tn_frame_destroy(tn_frame *f) {
         return;
     for (uint32_t i = 0; f->arena && i <= f->plan->segments; i++)
         tn_free(f->home, f->arena[i].data);
-    if (f->env.heap)
-        tn_dim_env_free(&f->env);
+    tn_dim_env_free(&f->env);
     void *const blocks[] = {f->size,      f->missing,      f->slot,      f->object,      f->arena, f->segment,
                             f->size_list, f->slot_list,    f->read_list, f->symbol_list, f->life,  f->which,
                             f->was_value, f->placed_order, f->was_bound, f->output_of,   f->armed, f->fetched_list};
