@@ -223,7 +223,7 @@ static double odd_f64(int64_t value) {
     return value < 0 ? -(double)magnitude : (double)magnitude;
 }
 
-#define AT(T) ((const uint8_t *)data + (size_t)index * sizeof(T))
+#define AT(T) ((const uint8_t *)data + index * (int64_t)sizeof(T))
 #define LOAD(T)                                  \
     {                                            \
         T element;                               \
@@ -237,13 +237,13 @@ double tn_load_f64(tn_dtype dtype, const void *data, int64_t index) {
     case TN_F32: LOAD(float)
     case TN_C64: {
         float element;
-        memcpy(&element, (const uint8_t *)data + (size_t)index * 8, sizeof element);
+        memcpy(&element, (const uint8_t *)data + index * 8, sizeof element);
         return (double)element;
     }
     case TN_F64: LOAD(double)
     case TN_C128: {
         double element;
-        memcpy(&element, (const uint8_t *)data + (size_t)index * 16, sizeof element);
+        memcpy(&element, (const uint8_t *)data + index * 16, sizeof element);
         return element;
     }
     case TN_U8: LOAD(uint8_t)
@@ -305,20 +305,20 @@ int64_t tn_load_i64(tn_dtype dtype, const void *data, int64_t index) {
 }
 #undef AT
 
-#define STORE(T, v)                                                                    \
-    {                                                                                  \
-        T element = (T)(v);                                                            \
-        memcpy((uint8_t *)data + (size_t)index * sizeof(T), &element, sizeof element); \
-        return;                                                                        \
+#define STORE(T, v)                                                                     \
+    {                                                                                   \
+        T element = (T)(v);                                                             \
+        memcpy((uint8_t *)data + index * (int64_t)sizeof(T), &element, sizeof element); \
+        return;                                                                         \
     }
 
 static void store_complex(tn_dtype dtype, void *data, int64_t index, double value) {
     if (dtype == TN_C64) {
         float element[2] = {(float)value, 0};
-        memcpy((uint8_t *)data + (size_t)index * sizeof element, element, sizeof element);
+        memcpy((uint8_t *)data + index * (int64_t)sizeof element, element, sizeof element);
     } else {
         double element[2] = {value, 0};
-        memcpy((uint8_t *)data + (size_t)index * sizeof element, element, sizeof element);
+        memcpy((uint8_t *)data + index * (int64_t)sizeof element, element, sizeof element);
     }
 }
 
@@ -367,7 +367,7 @@ void tn_store_i64(tn_dtype dtype, void *data, int64_t index, int64_t value) {
     case TN_F64: STORE(double, value)
     case TN_C64: {
         float element[2] = {(float)value, 0};
-        memcpy((uint8_t *)data + (size_t)index * sizeof element, element, sizeof element);
+        memcpy((uint8_t *)data + index * (int64_t)sizeof element, element, sizeof element);
         return;
     }
     case TN_C128: store_complex(dtype, data, index, (double)value); return;
