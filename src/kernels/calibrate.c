@@ -23,6 +23,7 @@ static const tn_gemm_level *level_of(tn_isa isa) {
     if (isa == TN_ISA_NEON)
         return &tn_gemm_neon;
 #endif
+    (void)isa;
     return &tn_gemm_generic;
 }
 

@@ -11,6 +11,7 @@
 #define PIECE_WORK (1 << 15)
 
 typedef struct link {
+    tn_resolved *resolved; /* that r is of */
     tn_resolved r;
     int64_t times;  /* indices of axis 0 that make a row */
     bool internal;  /* the output is read in the group alone */
@@ -233,8 +234,13 @@ tn_status tn_chain_run(const tn_kernel_args *args, uint32_t count) {
     for (; have < count; have++) {
         tn_kernel_args each = *args;
         each.kernel += have;
-        if ((status = tn_resolve(&links[have].r, &each)) != TN_OK)
+        each.kept += args->kept ? have : 0;
+        links[have].resolved = tn_resolve(&each, TN_RESOLVE_MERGED, 0);
+        if (!links[have].resolved) {
+            status = tn_error_status();
             break;
+        }
+        links[have].r = *links[have].resolved;
     }
     bool together = status == TN_OK && is_large(links, count);
     for (uint32_t first = 0; first < count && status == TN_OK;) {
@@ -244,6 +250,6 @@ tn_status tn_chain_run(const tn_kernel_args *args, uint32_t count) {
         first += (uint32_t)g.count;
     }
     for (uint32_t i = 0; i < have; i++)
-        tn_resolved_free(&links[i].r);
+        tn_resolved_free(args, links[i].resolved);
     return status;
 }

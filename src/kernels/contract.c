@@ -117,22 +117,23 @@ static int best_axis(const tn_resolved *r) {
 }
 
 static tn_status run(const tn_kernel_args *args) {
-    tn_resolved r;
-    TN_TRY(tn_resolve(&r, args));
-    contraction q = {.r = &r,
+    tn_resolved *r = tn_resolve(args, TN_RESOLVE_MERGED, 0);
+    if (!r)
+        return tn_error_status();
+    contraction q = {.r = r,
                      .level = args->kernel->program->level,
                      .type = tn_strip_type_of((tn_dtype)args->kernel->accumulator),
-                     .axis = best_axis(&r)};
-    q.direct = r.operand[0].dtype == TN_F32 && r.operand[1].dtype == TN_F32 && args->kernel->accumulator == TN_F32;
-    tn_strip_walk w = {.r = &r,
+                     .axis = best_axis(r)};
+    q.direct = r->operand[0].dtype == TN_F32 && r->operand[1].dtype == TN_F32 && args->kernel->accumulator == TN_F32;
+    tn_strip_walk w = {.r = r,
                        .axis = q.axis,
                        .tile = -1,
                        .length = args->kernel->program->length,
-                       .work = (double)r.inner_count * (q.direct ? 1 : 4) + 1,
+                       .work = (double)r->inner_count * (q.direct ? 1 : 4) + 1,
                        .piece = piece,
                        .ctx = &q};
     tn_strip_walk_run(&w, args->pool);
-    tn_resolved_free(&r);
+    tn_resolved_free(args, r);
     return TN_OK;
 }
 

@@ -196,7 +196,8 @@ typedef struct scratch {
     int64_t *length;
     float *zeros, *rows, *panel, *sums;
     float **out;
-    void *block;
+    void *block; /* of the heap, NULL: `small` does */
+    _Alignas(64) char small[4096];
 } scratch;
 
 static size_t aligned(size_t n) {
@@ -212,8 +213,9 @@ static bool scratch_make(const tn_gemm *g, int64_t rows, int64_t width, scratch 
            panel = g->packed ? 0 : aligned((size_t)(g->k * g->level->columns) * sizeof(float)),
            sums = g->in_place ? 0 : aligned((size_t)(rows * width) * sizeof(float)),
            out = aligned((size_t)rows * sizeof *s->out);
-    char *p = tn_alloc_aligned(g->heap, row + table + length + zeros + packed + panel + sums + out + 64, 64);
-    s->block = p;
+    size_t all = row + table + length + zeros + packed + panel + sums + out;
+    s->block = all <= sizeof s->small ? NULL : tn_alloc_aligned(g->heap, all + 64, 64);
+    char *p = all <= sizeof s->small ? s->small : s->block;
     if (!p)
         return false;
     s->row = (tn_gemm_row *)(void *)p;
@@ -321,18 +323,27 @@ static void piece(void *ctx, int64_t index) {
 
 static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) {
     const tn_kernel *k = args->kernel;
-    tn_resolved r;
-    TN_TRY(tn_resolve_plain(&r, args));
-    tn_gemm g = {.level = level, .heap = args->heap, .packed = k->packed};
-    describe(&g, &r, k);
-    if (r.outputs_count) {
-        const tn_resolved_access *c = &r.output[0];
-        g.in_place = k->outputs == 1 && c->dtype == TN_F32 && (g.column < 0 || c->stride[g.column] == 1 || g.n == 1);
-        cut(&g, tn_pool_threads(args->pool));
-        tn_pool_run(args->pool, g.blocks * g.batches * g.spans, piece, &g);
+    tn_resolved *r = tn_resolve(args, TN_RESOLVE_PLAIN, sizeof(tn_gemm));
+    if (!r)
+        return tn_error_status();
+    tn_gemm *g = r->extra;
+    int threads = tn_pool_threads(args->pool);
+    if (g->threads != threads) {
+        *g = (tn_gemm){.level = level, .heap = args->heap, .packed = k->packed, .threads = threads};
+        describe(g, r, k);
+        if (r->outputs_count) {
+            const tn_resolved_access *c = &r->output[0];
+            g->in_place =
+                k->outputs == 1 && c->dtype == TN_F32 && (g->column < 0 || c->stride[g->column] == 1 || g->n == 1);
+            cut(g, threads);
+        }
     }
-    tn_resolved_free(&r);
-    return g.failed ? tn_fail(TN_ERR_MEMORY, "out of memory in a contraction") : TN_OK;
+    g->failed = 0;
+    if (r->outputs_count)
+        tn_pool_run(args->pool, g->blocks * g->batches * g->spans, piece, g);
+    bool failed = g->failed;
+    tn_resolved_free(args, r);
+    return failed ? tn_fail(TN_ERR_MEMORY, "out of memory in a contraction") : TN_OK;
 }
 
 /* --- the rows of the table ---------------------------------------------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* Depthwise convolution in f32: one row of channels at a time, where channels lie side by side. */
+/* Depthwise convolution in f32: the channels of some pixels at a time where channels lie side by side, else pixels of one channel. */
 #include <string.h>
 
 #include "kernels/gemm.h"
@@ -11,9 +11,11 @@
 typedef struct depthwise {
     const tn_resolved *r;
     const tn_gemm_level *level;
-    int group; /* the axis of channels */
+    int group;   /* the axis of channels */
+    bool beside; /* they lie side by side */
     int64_t taps;
     int64_t offset[MAX_TAPS], guard[MAX_TAPS][MAX_GUARDS]; /* a tap's shares of the offset and of the guards' values */
+    int64_t least[MAX_GUARDS], most[MAX_GUARDS];           /* of the latter */
 } depthwise;
 
 static int group_axis(const tn_kernel *k) {
@@ -34,42 +36,118 @@ static void list_taps(depthwise *d) {
             for (int i = r->outer; i < r->outer + r->inner; i++)
                 share += a->guard[g].coef[i] * at[i];
             d->guard[d->taps][g] = share;
+            d->least[g] = !d->taps || share < d->least[g] ? share : d->least[g];
+            d->most[g] = !d->taps || share > d->most[g] ? share : d->most[g];
         }
         d->taps++;
     } while (tn_machine_next(r, at));
 }
 
-static void row(const depthwise *d, tn_strip *s, const tn_strip_block *b) {
-    const tn_resolved *r = d->r;
-    const tn_kernel *k = r->kernel;
-    const tn_resolved_access *a = &r->operand[0], *c = &r->output[0];
-    const float *tap[MAX_TAPS];
-    float sums[TN_STRIP_LENGTH];
-    int64_t *at = b->at, guard[MAX_GUARDS];
-    const float *from = (const float *)a->base + tn_machine_offset(a, r->outer, at);
-    for (int g = 0; g < a->guards; g++) {
-        guard[g] = a->guard[g].offset;
-        for (int i = 0; i < r->outer; i++)
-            guard[g] += a->guard[g].coef[i] * at[i];
-    }
+/* The taps of a pixel: NULL where they lie outside. */
+static void point_taps(const depthwise *d, const float *from, const int64_t *guard, const float **tap) {
+    const tn_resolved_access *a = &d->r->operand[0];
     for (int64_t t = 0; t < d->taps; t++) {
         bool inside = true;
         for (int g = 0; g < a->guards; g++)
             inside &= (uint64_t)(guard[g] + d->guard[t][g]) < (uint64_t)a->guard[g].extent;
         tap[t] = inside ? from + d->offset[t] : NULL;
     }
-    bool direct = !k->epilogue && k->outputs == 1 && c->dtype == TN_F32;
+}
+
+/* Whether no tap of `rows` pixels, guards of which grow by step from `guard` on, lies outside. */
+static bool all_inside(const depthwise *d, const int64_t *guard, const int64_t *step, int64_t rows) {
+    const tn_resolved_access *a = &d->r->operand[0];
+    for (int g = 0; g < a->guards; g++) {
+        int64_t last = guard[g] + step[g] * (rows - 1), low = guard[g] < last ? guard[g] : last,
+                high = guard[g] < last ? last : guard[g];
+        if (low + d->least[g] < 0 || high + d->most[g] >= a->guard[g].extent)
+            return false;
+    }
+    return true;
+}
+
+/* Some pixels side by side, of b->n channels. */
+static void row(const depthwise *d, tn_strip *s, const tn_strip_block *b) {
+    const tn_resolved *r = d->r;
+    const tn_kernel *k = r->kernel;
+    const tn_resolved_access *a = &r->operand[0], *c = &r->output[0];
+    const float *tap[MAX_TAPS];
+    float sums[TN_STRIP_LENGTH];
+    int64_t *at = b->at, guard[MAX_GUARDS], step[MAX_GUARDS];
+    const float *from = (const float *)a->base + tn_machine_offset(a, r->outer, at);
+    for (int g = 0; g < a->guards; g++) {
+        guard[g] = a->guard[g].offset;
+        for (int i = 0; i < r->outer; i++)
+            guard[g] += a->guard[g].coef[i] * at[i];
+        step[g] = b->rows > 1 ? a->guard[g].coef[b->tile] : 0;
+    }
+    bool direct = !k->epilogue && k->outputs == 1 && c->dtype == TN_F32, whole = all_inside(d, guard, step, b->rows);
     float *out = direct ? (float *)c->base + tn_machine_offset(c, r->outer, at) : sums;
+    int64_t next_in = b->rows > 1 ? a->stride[b->tile] : 0, next_out = !direct       ? b->n
+                                                                       : b->rows > 1 ? c->stride[b->tile]
+                                                                                     : 0;
     /* a piece of the channels: weights are [taps][all channels] */
     tn_depthwise_row q = {.groups = b->n,
                           .stride = r->extent[d->group],
                           .taps = d->taps,
                           .a = tap,
-                          .w = (const float *)k->packed + at[d->group],
-                          .out = out};
-    d->level->depthwise(&q);
+                          .w = (const float *)k->packed + at[d->group]};
+    for (int64_t i = 0; i < b->rows; i++) {
+        if (i == 0 || !whole)
+            point_taps(d, from + i * next_in, guard, tap);
+        else
+            for (int64_t t = 0; t < d->taps; t++)
+                tap[t] += next_in;
+        q.out = out + i * next_out;
+        d->level->depthwise(&q);
+        for (int g = 0; g < a->guards; g++)
+            guard[g] += step[g];
+    }
     if (!direct)
         tn_strip_run(s, TN_STRIP_AFTER, b, sums);
+}
+
+/* Some pixels along b->axis of one channel, where channels do not lie side by side: the same sums in the same order. */
+static void line(const depthwise *d, tn_strip *s, const tn_strip_block *b) {
+    const tn_resolved *r = d->r;
+    const tn_resolved_access *a = &r->operand[0];
+    const float *tap[MAX_TAPS];
+    float sums[TN_STRIP_LENGTH];
+    int64_t low[MAX_TAPS], high[MAX_TAPS], guard[MAX_GUARDS];
+    const float *from = (const float *)a->base + tn_machine_offset(a, r->outer, b->at);
+    for (int g = 0; g < a->guards; g++) {
+        guard[g] = a->guard[g].offset;
+        for (int i = 0; i < r->outer; i++)
+            guard[g] += a->guard[g].coef[i] * b->at[i];
+    }
+    for (int64_t t = 0; t < d->taps; t++) {
+        tap[t] = from + d->offset[t];
+        low[t] = 0;
+        high[t] = b->n;
+        for (int g = 0; g < a->guards; g++) {
+            int64_t first = guard[g] + d->guard[t][g], step = b->axis >= 0 ? a->guard[g].coef[b->axis] : 0,
+                    left = a->guard[g].extent - first;
+            int64_t begin = first >= 0 ? 0
+                            : step > 0 ? (step - 1 - first) / step
+                                       : b->n,
+                    end = left <= 0  ? 0
+                          : step > 0 ? (left + step - 1) / step
+                                     : b->n;
+            low[t] = begin > low[t] ? begin : low[t];
+            high[t] = end < high[t] ? end : high[t];
+        }
+    }
+    tn_depthwise_line q = {.n = b->n,
+                           .taps = d->taps,
+                           .step = b->axis >= 0 ? a->stride[b->axis] : 0,
+                           .a = tap,
+                           .low = low,
+                           .high = high,
+                           .w = (const float *)r->kernel->packed + b->at[d->group],
+                           .w_stride = r->extent[d->group],
+                           .out = sums};
+    d->level->depthwise_line(&q);
+    tn_strip_run(s, TN_STRIP_AFTER, b, sums);
 }
 
 static void piece(void *ctx, tn_strip_range *range) {
@@ -78,34 +156,30 @@ static void piece(void *ctx, tn_strip_range *range) {
     tn_strip_block b;
     tn_strip_begin(&s, d->r);
     while (tn_strip_range_next(range, &b))
-        row(d, &s, &b);
+        (d->beside ? row : line)(d, &s, &b);
 }
 
-static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level, const tn_kernel_impl *other) {
-    tn_resolved r;
-    TN_TRY(tn_resolve_plain(&r, args));
-    depthwise d = {.r = &r, .level = level, .group = group_axis(args->kernel)};
-    bool beside = r.operand[0].stride[d.group] == 1 && r.output[0].stride[d.group] == 1;
-    if (beside) {
-        list_taps(&d);
-        tn_strip_walk w = {.r = &r,
-                           .axis = d.group,
-                           .tile = -1,
-                           .length = args->kernel->program->length,
-                           .work = (double)r.inner_count + args->kernel->epilogue,
-                           .piece = piece,
-                           .ctx = &d};
-        tn_strip_walk_run(&w, args->pool);
+static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) {
+    tn_resolved *r = tn_resolve(args, TN_RESOLVE_PLAIN, sizeof(depthwise));
+    if (!r)
+        return tn_error_status();
+    depthwise *d = r->extra;
+    if (!d->r) {
+        *d = (depthwise){.r = r, .level = level, .group = group_axis(args->kernel)};
+        d->beside = r->operand[0].stride[d->group] == 1 && r->output[0].stride[d->group] == 1;
+        list_taps(d);
     }
-    tn_resolved_free(&r);
-    if (beside)
-        return TN_OK;
-    /* channels apart: as a contraction of one column, whose packed columns these are not */
-    tn_kernel plain = *args->kernel;
-    plain.packed = NULL;
-    tn_kernel_args again = *args;
-    again.kernel = &plain;
-    return other->run(&again);
+    int last = r->outer - 1 != d->group ? r->outer - 1 : -1; /* of pixels */
+    tn_strip_walk w = {.r = r,
+                       .axis = d->beside ? d->group : last,
+                       .tile = d->beside ? last : -1,
+                       .length = args->kernel->program->length,
+                       .work = (double)r->inner_count + args->kernel->epilogue,
+                       .piece = piece,
+                       .ctx = d};
+    tn_strip_walk_run(&w, args->pool);
+    tn_resolved_free(args, r);
+    return TN_OK;
 }
 
 static bool is_one(const tn_kernel_facts *f, tn_size size) {
@@ -157,21 +231,21 @@ static tn_status prepare(tn_kernel *k, const tn_kernel_facts *f) {
     return TN_OK;
 }
 
-#define LEVEL(name, i)                                            \
-    static tn_status run_##name(const tn_kernel_args *args) {     \
-        return run_at(args, &tn_gemm_##name, &tn_kernel_gemm[i]); \
+#define LEVEL(name)                                           \
+    static tn_status run_##name(const tn_kernel_args *args) { \
+        return run_at(args, &tn_gemm_##name);                 \
     }
 #define ROW(n, level)                                                                                          \
     {                                                                                                          \
         .name = "depthwise " #n, .kind = TN_KERNEL_CONTRACT, .isa = level, .takes = takes, .prepare = prepare, \
         .run = run_##n                                                                                         \
     }
-LEVEL(generic, 0)
+LEVEL(generic)
 #if defined(TN_HAVE_ISA_AVX512)
-LEVEL(avx2, 1)
-LEVEL(avx512, 2)
+LEVEL(avx2)
+LEVEL(avx512)
 #elif defined(TN_HAVE_ISA_NEON)
-LEVEL(neon, 1)
+LEVEL(neon)
 #endif
 
 const tn_kernel_impl tn_kernel_depthwise[] = {

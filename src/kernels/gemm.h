@@ -31,10 +31,21 @@ typedef struct tn_depthwise_row {
     float *out;
 } tn_depthwise_row;
 
+/* The same along the pixels of one channel: out[i] = sum over taps t with low[t] <= i < high[t] of a[t][i * step] * w[t], i < n. */
+typedef struct tn_depthwise_line {
+    int64_t n, taps, step;
+    const float *const *a; /* [taps]; read only where the tap counts */
+    const int64_t *low, *high;
+    const float *w;   /* [taps] */
+    int64_t w_stride; /* between them */
+    float *out;       /* n elements side by side */
+} tn_depthwise_line;
+
 typedef struct tn_gemm_level {
     int rows, columns;
     void (*tile)(const tn_gemm_tile *tile);
     void (*depthwise)(const tn_depthwise_row *row);
+    void (*depthwise_line)(const tn_depthwise_line *line);
     /* `rounds` rounds of multiply-adds that wait for nothing: `peak_operations` scalar operations each; the answer is of no use. */
     float (*peak)(int64_t rounds);
     int peak_operations;

@@ -32,15 +32,16 @@ typedef struct tn_resolved {
     int64_t extent[TN_MACHINE_AXES];
     int64_t outputs_count, inner_count; /* products of extents */
     tn_resolved_access *operand, *output;
-    tn_arena arena;
+    void *extra;
 } tn_resolved;
 
-/* Evaluates sizes; orders outer axes by the first output's memory, merges neighbouring axes that all accesses walk alike. An error
-   leaves nothing to free; else call tn_resolved_free. */
-tn_status tn_resolve(tn_resolved *r, const tn_kernel_args *args);
-/* The same with the axes as the kernel has them. */
-tn_status tn_resolve_plain(tn_resolved *r, const tn_kernel_args *args);
-void tn_resolved_free(tn_resolved *r);
+/* How axes are taken: as the kernel has them, or outer ones in the order of the first output's memory, and neighbours that all accesses
+   walk alike as one. One kernel is always resolved in the same way, with as much extra. */
+typedef enum tn_resolve_how { TN_RESOLVE_PLAIN, TN_RESOLVE_MERGED } tn_resolve_how;
+/* Evaluates sizes; or takes what args->kept has, with the addresses of this run. r->extra: `extra` bytes of the caller's, zero at first and
+   kept with the rest. Free it; NULL with the error set. */
+tn_resolved *tn_resolve(const tn_kernel_args *args, tn_resolve_how how, size_t extra);
+void tn_resolved_free(const tn_kernel_args *args, tn_resolved *r); /* does nothing with what is kept */
 
 /* The elements [*low, *high) of a run of n along `axis` (-1: one element) for which all guards hold. */
 void tn_machine_inside(const tn_resolved_access *a, int axes, int axis, const int64_t *at, int64_t n, int64_t *low,

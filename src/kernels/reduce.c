@@ -152,10 +152,11 @@ void tn_reduce_run_resolved(const tn_resolved *r, tn_pool *pool) {
 }
 
 static tn_status run(const tn_kernel_args *args) {
-    tn_resolved r;
-    TN_TRY(tn_resolve(&r, args));
-    tn_reduce_run_resolved(&r, args->pool);
-    tn_resolved_free(&r);
+    tn_resolved *r = tn_resolve(args, TN_RESOLVE_MERGED, 0);
+    if (!r)
+        return tn_error_status();
+    tn_reduce_run_resolved(r, args->pool);
+    tn_resolved_free(args, r);
     return TN_OK;
 }
 

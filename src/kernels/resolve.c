@@ -12,27 +12,33 @@ static void set_fill(tn_resolved_access *r, const tn_access *a) {
         tn_store_i64(r->dtype, &r->fill, 0, r->dtype == TN_U64 ? (int64_t)(uint64_t)a->fill : (int64_t)a->fill);
 }
 
-static bool resolve_access(tn_resolved *r, const tn_kernel_args *args, const tn_access *a, int axes,
-                           tn_resolved_access *out) {
+static void resolve_access(const tn_kernel_args *args, const tn_access *a, int axes, tn_resolved_access *out,
+                           tn_resolved_guard **guard) {
     out->dtype = (tn_dtype)a->dtype;
     out->element = tn_dtype_bits(out->dtype) / 8;
-    out->base = (char *)args->slot[a->slot] + args->size[a->offset] * out->element;
     for (int i = 0; i < axes; i++)
         out->stride[i] = args->size[a->stride[i]];
     out->guards = a->guards;
-    if (a->guards) {
-        out->guard = tn_arena_alloc(&r->arena, a->guards * sizeof *out->guard);
-        if (!out->guard)
-            return false;
-        for (int g = 0; g < a->guards; g++) {
-            for (int i = 0; i < axes; i++)
-                out->guard[g].coef[i] = args->size[a->guard[g].coef[i]];
-            out->guard[g].offset = args->size[a->guard[g].offset];
-            out->guard[g].extent = args->size[a->guard[g].extent];
-        }
-        set_fill(out, a);
+    if (!a->guards)
+        return;
+    out->guard = *guard;
+    *guard += a->guards;
+    for (int g = 0; g < a->guards; g++) {
+        for (int i = 0; i < axes; i++)
+            out->guard[g].coef[i] = args->size[a->guard[g].coef[i]];
+        out->guard[g].offset = args->size[a->guard[g].offset];
+        out->guard[g].extent = args->size[a->guard[g].extent];
     }
-    return true;
+    set_fill(out, a);
+}
+
+/* The addresses of this run. */
+static void set_bases(const tn_resolved *r, const tn_kernel_args *args) {
+    const tn_kernel *k = r->kernel;
+    for (int i = 0; i < k->operands + k->outputs; i++) {
+        const tn_access *a = i < k->operands ? &k->operand[i] : &k->output[i - k->operands];
+        r->operand[i].base = (char *)args->slot[a->slot] + args->size[a->offset] * r->operand[i].element;
+    }
 }
 
 static bool guards_use(const tn_resolved_access *a, int axis) {
@@ -118,39 +124,62 @@ static void merge_axes(tn_resolved *r) {
     }
 }
 
-tn_status tn_resolve_plain(tn_resolved *r, const tn_kernel_args *args) {
+/* Everything but addresses, in one block. NULL: out of memory. */
+static tn_resolved *make(const tn_kernel_args *args, tn_resolve_how how, size_t extra) {
     const tn_kernel *k = args->kernel;
-    *r = (tn_resolved){.kernel = k, .outer = k->outer, .inner = k->inner};
-    tn_arena_init(&r->arena, args->heap);
+    size_t accesses = (size_t)k->operands + k->outputs, guards = 0;
+    for (int i = 0; i < k->operands; i++)
+        guards += k->operand[i].guards;
+    for (int i = 0; i < k->outputs; i++)
+        guards += k->output[i].guards;
+    size_t own = sizeof(tn_resolved) + accesses * sizeof(tn_resolved_access) + guards * sizeof(tn_resolved_guard);
+    own = (own + 63) & ~(size_t)63;
+    tn_resolved *r = tn_alloc(args->heap, own + extra);
+    if (!r)
+        return NULL;
+    tn_resolved_access *access = (tn_resolved_access *)(void *)(r + 1);
+    tn_resolved_guard *guard = (tn_resolved_guard *)(void *)(access + accesses);
+    *r = (tn_resolved){.kernel = k,
+                       .outer = k->outer,
+                       .inner = k->inner,
+                       .outputs_count = 1,
+                       .inner_count = 1,
+                       .operand = access,
+                       .output = access + k->operands,
+                       .extra = (char *)r + own};
     int axes = k->outer + k->inner;
-    if (axes > TN_MACHINE_AXES || k->operands + k->steps + k->epilogue + 1 > TN_MACHINE_REGISTERS)
-        return tn_fail(TN_ERR_INTERNAL, "a kernel is larger than the machine");
-    r->operand = tn_arena_alloc(&r->arena, k->operands * sizeof *r->operand + 1);
-    r->output = tn_arena_alloc(&r->arena, k->outputs * sizeof *r->output + 1);
-    bool ok = r->operand && r->output;
-    r->outputs_count = r->inner_count = 1;
     for (int i = 0; i < axes; i++) {
         r->extent[i] = args->size[k->extent[i]];
         *(i < k->outer ? &r->outputs_count : &r->inner_count) *= r->extent[i];
     }
-    for (int i = 0; i < k->operands && ok; i++)
-        ok = resolve_access(r, args, &k->operand[i], axes, &r->operand[i]);
-    for (int i = 0; i < k->outputs && ok; i++)
-        ok = resolve_access(r, args, &k->output[i], k->outer, &r->output[i]);
-    if (!ok) {
-        tn_arena_free(&r->arena);
-        return TN_ERR_MEMORY;
+    for (int i = 0; i < k->operands; i++)
+        resolve_access(args, &k->operand[i], axes, &r->operand[i], &guard);
+    for (int i = 0; i < k->outputs; i++)
+        resolve_access(args, &k->output[i], k->outer, &r->output[i], &guard);
+    if (how == TN_RESOLVE_MERGED) {
+        order_axes(r);
+        merge_axes(r);
     }
-    return TN_OK;
+    return r;
 }
 
-tn_status tn_resolve(tn_resolved *r, const tn_kernel_args *args) {
-    TN_TRY(tn_resolve_plain(r, args));
-    order_axes(r);
-    merge_axes(r);
-    return TN_OK;
+tn_resolved *tn_resolve(const tn_kernel_args *args, tn_resolve_how how, size_t extra) {
+    const tn_kernel *k = args->kernel;
+    if (k->outer + k->inner > TN_MACHINE_AXES || k->operands + k->steps + k->epilogue + 1 > TN_MACHINE_REGISTERS) {
+        tn_fail(TN_ERR_INTERNAL, "a kernel is larger than the machine");
+        return NULL;
+    }
+    tn_resolved *r = args->kept && *args->kept ? *args->kept : make(args, how, extra);
+    if (!r)
+        return NULL;
+    if (args->kept)
+        *args->kept = r;
+    r->kernel = k;
+    set_bases(r, args);
+    return r;
 }
 
-void tn_resolved_free(tn_resolved *r) {
-    tn_arena_free(&r->arena);
+void tn_resolved_free(const tn_kernel_args *args, tn_resolved *r) {
+    if (!args->kept)
+        tn_free(args->heap, r);
 }

@@ -87,6 +87,9 @@ typedef struct tn_kernel_args {
     const int64_t *size; /* value of each tn_size */
     tn_pool *pool;       /* may be NULL */
     tn_heap *heap;       /* scratch; prefer the stack */
+    /* A block of `heap` that a kernel keeps for its next run of the same sizes, one for each kernel that runs: NULL at first, and again
+       when sizes change (the caller frees it). NULL: nothing is kept. */
+    void **kept;
 } tn_kernel_args;
 
 /* What is known of a kernel when its plan is made. */

@@ -29,22 +29,42 @@ static bool reshape_strides(tn_lowerer *l, const tn_view *p, const tn_dim *old, 
         }
         return true;
     }
-    /* inserting and dropping dims of size 1 keeps every other stride */
-    int j = 0;
-    for (int i = 0; i < rank; i++) {
-        if (is_const(l, dims[i], 1) && !(j < p->rank && tn_dim_equal(g, tn_lowering_dim(l, p->dim[j]), dims[i]))) {
+    /* runs of dims of as many elements on both sides: those of p must walk on, one where the next steps; dims of 1 have any stride */
+    tn_dim one = tn_dim_const(g, 1);
+    int i = 0, j = 0;
+    for (;;) {
+        for (; i < rank && is_const(l, dims[i], 1); i++)
             strides[i] = tn_dim_const(g, 0);
-            continue;
-        }
-        while (j < p->rank && is_const(l, tn_lowering_dim(l, p->dim[j]), 1) && !is_const(l, dims[i], 1))
+        while (j < p->rank && is_const(l, tn_lowering_dim(l, p->dim[j]), 1))
             j++;
-        if (j == p->rank || !tn_dim_equal(g, tn_lowering_dim(l, p->dim[j]), dims[i]))
+        if (i == rank || j == p->rank)
+            return i == rank && j == p->rank;
+        int n = 0, m = 0; /* lengths of the shortest runs */
+        tn_dim count = one;
+        for (int a = 1; i + a <= rank && !n; a++) {
+            count = tn_dim_mul(g, count, dims[i + a - 1]);
+            tn_dim have = one;
+            for (int b = 1; j + b <= p->rank && !n; b++) {
+                have = tn_dim_mul(g, have, tn_lowering_dim(l, p->dim[j + b - 1]));
+                if (tn_dim_equal(g, count, have))
+                    n = a, m = b;
+            }
+        }
+        if (!n)
             return false;
-        strides[i] = old[j++];
+        tn_dim step = old[j + m - 1], walk = step;
+        for (int b = m - 1; b > 0; b--) {
+            walk = tn_dim_mul(g, walk, tn_lowering_dim(l, p->dim[j + b]));
+            if (!is_const(l, tn_lowering_dim(l, p->dim[j + b - 1]), 1) && !tn_dim_equal(g, old[j + b - 1], walk))
+                return false;
+        }
+        for (int a = n - 1; a >= 0; a--) {
+            strides[i + a] = step;
+            step = tn_dim_mul(g, step, dims[i + a]);
+        }
+        i += n;
+        j += m;
     }
-    while (j < p->rank && is_const(l, tn_lowering_dim(l, p->dim[j]), 1))
-        j++;
-    return j == p->rank;
 }
 
 static tn_dim count_of(tn_graph *g, tn_value v) {

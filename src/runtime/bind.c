@@ -234,6 +234,14 @@ void tn_frame_forget(tn_frame *f) {
         f->segment[i].version = 0;
 }
 
+void tn_frame_drop_kept(tn_frame *f) {
+    for (uint32_t i = 0; f->keeping && i < f->plan->kernel.len; i++) {
+        tn_free(f->heap, f->kept[i]);
+        f->kept[i] = NULL;
+    }
+    f->keeping = false;
+}
+
 tn_status tn_frame_bind(tn_frame *f, uint32_t segment) {
     const tn_plan *p = f->plan;
     tn_segment *part = &f->segment[segment];
@@ -243,8 +251,10 @@ tn_status tn_frame_bind(tn_frame *f, uint32_t segment) {
     note_symbols(f, part);
     bool again = part->version == f->version; /* nothing that its sizes depend on has changed */
     part->version = 0;
-    if (!again)
+    if (!again) {
         evaluate_sizes(f, part);
+        tn_frame_drop_kept(f);
+    }
     for (uint32_t i = 0; i < part->fetches; i++)
         TN_TRY(fetched_slot(f, f->fetched_list[part->fetched + i]));
     tn_status status = again ? block_renew(f, &f->arena[segment], part->bytes) : place_slots(f, segment, false);

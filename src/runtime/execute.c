@@ -298,8 +298,13 @@ static tn_status run_code(frame *f) {
         switch ((tn_instruction_op)in.op) {
         case TN_DO_CALL: {
             const tn_kernel *k = &p->kernel.data[in.a];
-            tn_kernel_args args = {
-                .kernel = k, .slot = f->slot, .size = f->size, .pool = f->options->pool, .heap = f->heap};
+            tn_kernel_args args = {.kernel = k,
+                                   .slot = f->slot,
+                                   .size = f->size,
+                                   .pool = f->options->pool,
+                                   .heap = f->heap,
+                                   .kept = f->kept + in.a};
+            f->keeping = true;
             /* else each is admitted, shown or guarded by itself */
             bool together = k->chain && !f->lacking && !f->late && !f->options->watch && !f->options->guard;
             TN_TRY(show(f, in.a, false));

@@ -48,6 +48,8 @@ struct tn_frame {
     uint64_t version;       /* of the values of symbols: each change makes a new one */
     int64_t *was_value;     /* by symbol: what `version` stands for */
     uint8_t *was_bound;
+    void **kept;       /* by kernel: what it keeps (tn_kernel_args), of sizes that have not changed since */
+    bool keeping;      /* some kernel does */
     tn_lifetime *life; /* room for placing */
     uint32_t *which;
     double began;           /* of the run: tn_clock, where it is profiled */
@@ -64,6 +66,8 @@ tn_status tn_frame_bind(tn_frame *f, uint32_t segment);
 void tn_frame_unbind(tn_frame *f, uint32_t segment);
 /* After a failure for lack of memory: which values need most. */
 void tn_frame_say_largest(const tn_frame *f);
+/* Frees what kernels keep: sizes change, or the frame ends. */
+void tn_frame_drop_kept(tn_frame *f);
 /* Forgets how slots were placed: the next run places them anew. */
 void tn_frame_forget(tn_frame *f);
 /* Before a CALL or HOST instruction while f->lacking or f->late: fails when a size that it needs has no value; gives memory to slots that have

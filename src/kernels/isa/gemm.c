@@ -161,6 +161,20 @@ static void depthwise(const tn_depthwise_row *d) {
     }
 }
 
+static void depthwise_line(const tn_depthwise_line *d) {
+    for (int64_t i = 0; i < d->n; i++)
+        d->out[i] = 0;
+    for (int64_t t = 0; t < d->taps; t++) {
+        const float *a = d->a[t];
+        int64_t i = d->low[t], end = d->high[t];
+        vec w = splat(d->w[t * d->w_stride]);
+        for (; d->step == 1 && i + WIDTH <= end; i += WIDTH)
+            store(d->out + i, madd(load(a + i), w, load(d->out + i)));
+        for (; i < end; i++)
+            d->out[i] = madd(splat(a[i * d->step]), w, splat(d->out[i]))[0];
+    }
+}
+
 /* Twelve independent sums, no two alike: a compiler would keep one of them. */
 #define SUMS 12
 static float peak(int64_t rounds) {
@@ -185,5 +199,6 @@ const tn_gemm_level PASTE(tn_gemm_, TN_ISA) = {.rows = ROWS,
                                                .columns = COLUMNS,
                                                .tile = tile,
                                                .depthwise = depthwise,
+                                               .depthwise_line = depthwise_line,
                                                .peak = peak,
                                                .peak_operations = 2 * SUMS * WIDTH};
