@@ -159,6 +159,47 @@ static void inside_run(const tn_resolved_access *a, const tn_gemm_row *row, cons
     *high = lo < hi ? hi : 0;
 }
 
+/* Where the elements of a row lie from its first one, and their shares of the guards' values. */
+enum { FEW = 512 };
+typedef struct layout {
+    int64_t offset[FEW], guard[FEW][4], least[4], most[4];
+} layout;
+
+static void lay_out(const tn_gemm *g, layout *l) {
+    const tn_resolved_access *a = &g->r->operand[0];
+    int64_t at[TN_MACHINE_AXES] = {0}, k = 0;
+    do {
+        tap_at(g, at, g->last_sum + 1, &l->offset[k], l->guard[k]);
+        for (int j = 0; j < a->guards; j++) {
+            int64_t share = l->guard[k][j];
+            l->least[j] = k == 0 || share < l->least[j] ? share : l->least[j];
+            l->most[j] = k == 0 || share > l->most[j] ? share : l->most[j];
+        }
+        k++;
+    } while (next_tap(g, at, g->last_sum + 1));
+}
+
+/* Rows of few elements that lie here and there, as at the first layer of an image: one by one. */
+static void pack_scattered(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, float *to) {
+    const tn_resolved_access *a = &g->r->operand[0];
+    layout l;
+    lay_out(g, &l);
+    for (int64_t i = 0; i < rows; i++) {
+        float *line = to + i * g->pitch;
+        const void *at_row = row[i].a;
+        const float *from = at_row;
+        bool whole = true;
+        for (int j = 0; j < a->guards; j++)
+            whole &= row[i].guard[j] + l.least[j] >= 0 && row[i].guard[j] + l.most[j] < a->guard[j].extent;
+        if (whole)
+            for (int64_t k = 0; k < g->k; k++)
+                line[k] = from[l.offset[k]];
+        else
+            for (int64_t k = 0; k < g->k; k++)
+                line[k] = inside(a, &row[i], l.guard[k]) ? from[l.offset[k]] : 0;
+    }
+}
+
 /* Runs along the last summed axis that is more than one element. */
 void tn_gemm_pack_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, float *to, const float **table) {
     const tn_resolved_access *a = &g->r->operand[0];
@@ -175,6 +216,10 @@ void tn_gemm_pack_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, f
     for (int64_t s = 0; s < g->segments; s++)
         for (int64_t i = 0; i < rows; i++)
             table[s * rows + i] = to + i * g->pitch + s * g->segment;
+    if (length < 16 && g->k <= FEW && !g->load[0]) {
+        pack_scattered(g, row, rows, to);
+        return;
+    }
     do {
         tap_at(g, at, last, &offset, guard);
         for (int64_t i = 0; i < rows; i++) {
