@@ -136,8 +136,10 @@ void tn_cli_profile_json(const tn_cli_profile *p, tn_text *out) {
     uint32_t count;
     double all;
     line *lines = make_lines(p, &count, &all);
-    if (!lines)
+    if (!lines) {
         out->failed = true;
+        return;
+    }
     tn_text_add(out, "[");
     for (uint32_t i = 0; i < count; i++) {
         const line *l = &lines[i];

@@ -165,7 +165,8 @@ typedef struct layout {
     int64_t offset[FEW], guard[FEW][4], least[4], most[4];
 } layout;
 
-static void lay_out(const tn_gemm *g, layout *l) {
+/* Their number. */
+static int64_t lay_out(const tn_gemm *g, layout *l) {
     const tn_resolved_access *a = &g->r->operand[0];
     int64_t at[TN_MACHINE_AXES] = {0}, k = 0;
     do {
@@ -177,13 +178,14 @@ static void lay_out(const tn_gemm *g, layout *l) {
         }
         k++;
     } while (next_tap(g, at, g->last_sum + 1));
+    return k;
 }
 
 /* Rows of few elements that lie here and there, as at the first layer of an image: one by one. */
 static void pack_scattered(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, float *to) {
     const tn_resolved_access *a = &g->r->operand[0];
     layout l;
-    lay_out(g, &l);
+    int64_t count = lay_out(g, &l);
     for (int64_t i = 0; i < rows; i++) {
         float *line = to + i * g->pitch;
         const void *at_row = row[i].a;
@@ -192,10 +194,10 @@ static void pack_scattered(const tn_gemm *g, const tn_gemm_row *row, int64_t row
         for (int j = 0; j < a->guards; j++)
             whole &= row[i].guard[j] + l.least[j] >= 0 && row[i].guard[j] + l.most[j] < a->guard[j].extent;
         if (whole)
-            for (int64_t k = 0; k < g->k; k++)
+            for (int64_t k = 0; k < count; k++)
                 line[k] = from[l.offset[k]];
         else
-            for (int64_t k = 0; k < g->k; k++)
+            for (int64_t k = 0; k < count; k++)
                 line[k] = inside(a, &row[i], l.guard[k]) ? from[l.offset[k]] : 0;
     }
 }

@@ -324,7 +324,7 @@ static tn_status expand_rotary(tn_expand *x) {
     int rank = tn_expand_rank(x, 0);
     tn_dtype dtype = tn_expand_dtype(x, 0), wide = tn_wide(dtype);
     bool interleaved = tn_expand_int(x, "interleaved") != 0;
-    tn_value v = tn_expand_input(x, 0), cosine, sine;
+    tn_value v = tn_expand_input(x, 0), cosine = {0}, sine = {0};
     TN_RULE(x, rank == 3 || rank == 4, "the input has rank %d, it must be 3 or 4", rank);
     if (rank == 3)
         TN_TRY(split_heads(x, 0, tn_expand_int(x, "num_heads"), &v));

@@ -225,7 +225,7 @@ tn_graph *tn_graph_cut(const tn_graph *whole, const tn_graph *typed, const tn_cu
     tn_free(whole->heap, c.needed);
     tn_free(whole->heap, c.known);
     tn_free(whole->heap, c.definer);
-    tn_vec_free(c.g->heap, &c.todo);
+    tn_vec_free(whole->heap, &c.todo); /* the clone's heap, too */
     tn_graph_free_map(whole, map);
     if (made != c.g)
         tn_graph_destroy(c.g);

@@ -136,7 +136,8 @@ void tn_frame_destroy(tn_frame *f) {
 }
 
 tn_frame_memory tn_frame_measure(tn_frame *f) {
-    tn_frame_memory m = {.cached = tn_heap_cache_held(f->cache)};
+    /* between runs, what is live of the cache's heap is what kernels keep */
+    tn_frame_memory m = {.cached = tn_heap_cache_held(f->cache) + tn_heap_in_use(f->heap)};
     for (uint32_t i = 0; i <= f->plan->segments; i++)
         m.arena += (size_t)f->arena[i].held;
     return m;
@@ -148,5 +149,6 @@ void tn_frame_trim(tn_frame *f) {
         f->arena[i] = (tn_block){0};
     }
     tn_frame_forget(f);
+    tn_frame_drop_kept(f);
     tn_heap_cache_trim(f->cache);
 }
