@@ -234,7 +234,7 @@ tn_status tn_chain_run(const tn_kernel_args *args, uint32_t count) {
     for (; have < count; have++) {
         tn_kernel_args each = *args;
         each.kernel += have;
-        each.kept += args->kept ? have : 0;
+        each.kept = args->kept ? args->kept + have : NULL;
         links[have].resolved = tn_resolve(&each, TN_RESOLVE_MERGED, 0);
         if (!links[have].resolved) {
             status = tn_error_status();
