@@ -22,7 +22,7 @@
 
 #define ALIGN ((size_t)64)
 #define CLASSES 256u              /* from 64 bytes to 2^38 */
-#define LARGEST ((size_t)1 << 38) /* beyond: not kept */
+#define LARGEST ((size_t)1 << 38) /* and beyond: not kept */
 #define SMALL ((size_t)64 << 10)  /* below: sizes are those of the classes */
 
 /* Stands right before each block, in ALIGN bytes of its own. */
@@ -99,7 +99,7 @@ static void shrink(tn_heap_cache *c, size_t held) {
 
 static void *cache_alloc(void *user, size_t size, size_t align) {
     tn_heap_cache *c = user;
-    if (align > ALIGN || size > LARGEST)
+    if (align > ALIGN || size >= LARGEST)
         return tn_alloc_aligned(c->parent, size, align);
     size = rounded(size);
     tn_mutex_lock(c->mutex);
@@ -134,7 +134,7 @@ static void *cache_alloc(void *user, size_t size, size_t align) {
 
 static void cache_free(void *user, void *block, size_t size, size_t align) {
     tn_heap_cache *c = user;
-    if (align > ALIGN || size > LARGEST) {
+    if (align > ALIGN || size >= LARGEST) {
         tn_free(c->parent, block);
         return;
     }

@@ -15,6 +15,7 @@
 
 typedef struct bench {
     const tn_cli_options *options;
+    tn_heap *heap; /* of the model and what is made of it: its peak is not that of the lists below */
     tn_model *model;
     tn_session *session;
     tn_cli_feeds feeds;
@@ -25,7 +26,7 @@ typedef struct bench {
     TN_VEC(double) time; /* seconds of each run */
     tn_cli_profile profile;
     double create, first; /* seconds */
-    size_t in_use;        /* bytes of the heap once the session is there */
+    uint64_t predicted;   /* bytes of the heap at most, said before the first run; 0: sizes are open */
     tn_session_report plan;
     tn_memory memory;
     double seconds, warmup; /* as asked for */
@@ -51,12 +52,20 @@ static tn_status run_once(bench *b, const tn_run_options *how, double *seconds) 
 
 static tn_status prepare(bench *b) {
     const tn_cli_options *o = b->options;
+    tn_cli_options filled = *o;
+    if (!o->heap) {
+        if (!(filled.heap = b->heap = tn_heap_create(NULL)))
+            return tn_error_status();
+        tn_heap_set_limit(b->heap, o->max_bytes && o->max_bytes < SIZE_MAX ? (size_t)o->max_bytes : SIZE_MAX);
+    }
     double start = tn_clock();
-    if (!(b->model = tn_cli_load(o, o->args.data[0])) || !(b->session = tn_cli_session(o, b->model, b->threads, false)))
+    if (!(b->model = tn_cli_load(&filled, o->args.data[0])) ||
+        !(b->session = tn_cli_session(&filled, b->model, b->threads, false)))
         return tn_error_status();
     b->create = tn_clock() - start;
-    b->in_use = tn_heap_in_use(tn_heap_default());
-    tn_cli_options filled = *o;
+    char formula[8];
+    if (tn_session_peak(b->session, &b->predicted, formula, sizeof formula) == TN_OK && b->predicted)
+        b->predicted += tn_heap_in_use(filled.heap);
     filled.fill = o->fill ? o->fill : "random";
     TN_TRY(tn_cli_read_inputs(&filled, b->model, &b->feeds));
     b->outputs = tn_model_output_count(b->model);
@@ -138,7 +147,6 @@ static double items(const bench *b) {
 
 typedef struct figures {
     double median, least, p90, p99, items, gflops, of_peak, of_bandwidth, fusion, reuse;
-    uint64_t predicted;
 } figures;
 
 static figures judge(const bench *b) {
@@ -149,10 +157,6 @@ static figures judge(const bench *b) {
     f.of_peak = b->peak > 0 ? 1e11 * f.gflops / b->peak : 0;
     f.of_bandwidth = b->copy > 0 ? 100 * b->profile.bytes / f.median / b->copy : 0;
     f.fusion = b->plan.operators ? (double)b->plan.fused_operators / b->plan.operators : 0;
-    f.predicted = b->in_use + b->plan.arena_bytes;
-    for (uint32_t i = 0; i < b->outputs; i++)
-        if (b->result[i] && tn_object_tensor(b->result[i]))
-            f.predicted += tn_tensor_bytes(tn_object_tensor(b->result[i]));
     f.reuse = b->memory.peak ? (double)b->plan.arena_bytes / (double)b->memory.peak : 0;
     return f;
 }
@@ -189,9 +193,13 @@ static void print_json(const bench *b, const figures *f, tn_text *out) {
     tn_text_printf(out,
                    ",\n \"runs\": %" PRIu32 ", \"kernels\": %" PRIu32 ", \"host_calls\": %" PRIu32
                    ",\n \"peak_rss_bytes\": %zu, \"arena_bytes\": %" PRIu64 ", \"weight_bytes\": %" PRIu64
-                   ", \"predicted_peak_bytes\": %" PRIu64 ", \"peak_bytes\": %zu,\n \"threads\": %d, \"isa\": \"%s\"",
+                   ", \"peak_bytes\": %zu,\n \"threads\": %d, \"isa\": \"%s\", \"predicted_peak_bytes\": ",
                    b->time.len, b->plan.kernels, b->plan.host_calls, tn_peak_rss_bytes(), b->plan.arena_bytes,
-                   b->plan.weight_bytes, f->predicted, b->memory.peak, b->threads, tn_isa_name(b->isa));
+                   b->plan.weight_bytes, b->memory.peak, b->threads, tn_isa_name(b->isa));
+    if (b->predicted)
+        tn_text_printf(out, "%" PRIu64, b->predicted);
+    else
+        tn_text_add(out, "null");
     if (b->options->per_op) {
         tn_text_add(out, ",\n \"per_op\": ");
         tn_cli_profile_json(&b->profile, out);
@@ -227,7 +235,8 @@ static void print_text(const bench *b, const figures *f, tn_text *out) {
     put(out, "memory: arena ", 1e-6 * (double)b->plan.arena_bytes, " MB");
     put(out, ", weights ", 1e-6 * (double)b->plan.weight_bytes, " MB");
     put(out, ", heap peak ", 1e-6 * (double)b->memory.peak, " MB");
-    put(out, " (predicted ", 1e-6 * (double)f->predicted, ")");
+    if (b->predicted)
+        put(out, " (predicted ", 1e-6 * (double)b->predicted, ")");
     put(out, ", resident peak ", 1e-6 * (double)tn_peak_rss_bytes(), " MB\n");
     if (b->options->per_op)
         tn_cli_profile_text(&b->profile, out);
@@ -240,6 +249,11 @@ static tn_status bench_all(bench *b) {
     for (int i = 0; o->isa && i < TN_ISA_COUNT; i++)
         if (!strcmp(o->isa, tn_isa_name((tn_isa)i)))
             b->isa = (tn_isa)i; /* the session refuses what the CPU has not */
+    if (o->backend && !strcmp(o->backend, "ref") && (o->profile || o->per_op)) {
+        tn_fail(TN_ERR_USAGE, "--%s: the reference has no kernels to tell of", o->profile ? "profile" : "per-op");
+        tn_fail_hint("leave out --backend ref");
+        return TN_ERR_USAGE;
+    }
     b->seconds = b->warmup = 3;
     TN_TRY(read_number("seconds", o->seconds, 1e6, &b->seconds));
     TN_TRY(read_number("warmup", o->warmup, 1e6, &b->warmup));
@@ -283,5 +297,8 @@ tn_status tn_cli_bench(const tn_cli_options *options) {
     tn_cli_feeds_free(&b.feeds);
     tn_session_destroy(b.session);
     tn_model_destroy(b.model);
-    return status;
+    tn_error_record error;
+    tn_error_save(&error);
+    tn_heap_destroy(b.heap);
+    return status == TN_OK ? TN_OK : tn_error_restore(&error);
 }

@@ -292,7 +292,9 @@ tn_status tn_interp_run_one(tn_interp_runner *r, tn_interp_scope *s, tn_node nod
                  .log = r->options->log,
                  .log_ctx = r->options->log_ctx,
                  .late = s->plan == r->tapped ? r->options->late : NULL,
-                 .late_graph = r->options->late_graph};
+                 .late_graph = r->options->late_graph,
+                 .adjust = r->options->adjust,
+                 .adjust_ctx = r->options->adjust_ctx};
     if (e.inputs + e.outputs > FEW) {
         objects = tn_alloc_array(r->heap, (size_t)e.inputs + e.outputs, sizeof(tn_object *));
         if (!objects)

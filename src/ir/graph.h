@@ -183,6 +183,8 @@ tn_status tn_region_splice(tn_graph *graph, tn_region region, uint32_t n_args, c
    the same graph stay, those of another are mapped by name (fresh ones anew). Values the region reads from outside are looked up
    by `outer` (NULL: same graph, kept). Functions called are copied along to another graph. */
 typedef tn_value tn_outer_lookup(void *ctx, tn_value outer);
+/* Copies the functions of another graph that are called by name (model-local ones of ONNX), unless one of the name is there. */
+tn_status tn_graph_copy_functions(tn_graph *graph, const tn_graph *source);
 tn_status tn_region_copy(tn_graph *graph, const tn_graph *source, tn_region region, uint32_t n_args,
                          const tn_value *args, uint32_t n_results, tn_value *results, tn_outer_lookup *outer,
                          void *ctx);

@@ -352,6 +352,20 @@ tn_status tn_region_copy(tn_graph *g, const tn_graph *source, tn_region region, 
     return status;
 }
 
+tn_status tn_graph_copy_functions(tn_graph *g, const tn_graph *source) {
+    TN_TRY(tn_graph_changeable(g));
+    copier c;
+    uint32_t location = g->at_location;
+    bool ok = copier_init(&c, g, source);
+    for (uint32_t i = 0; i < source->function.len && ok; i++)
+        ok = copy_function(&c, i) != UINT32_MAX;
+    copier_free(&c);
+    g->at_location = location;
+    if (!ok)
+        tn_graph_stick(g);
+    return ok ? TN_OK : tn_error_status();
+}
+
 tn_status tn_region_splice(tn_graph *g, tn_region region, uint32_t n_args, const tn_value *args, uint32_t n_results,
                            tn_value *results) {
     TN_TRY(tn_graph_changeable(g));

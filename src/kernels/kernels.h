@@ -7,6 +7,10 @@
 /* Runs args->kernel and those after it: `count`, up to TN_CHAIN_MOST, elementwise kernels and reductions. */
 tn_status tn_chain_run(const tn_kernel_args *args, uint32_t count);
 
+/* For tn_interp_options.adjust, `ctx` the plan: what a host instruction computed by the C library's elementary functions is computed anew
+   by those of the kernels, so that a value has the same bits wherever it is computed. */
+tn_status tn_kernels_adjust(void *ctx, tn_eval *e);
+
 /* All ways to run kernels, best first. Lives for ever. */
 const tn_kernel_table *tn_kernels(void);
 

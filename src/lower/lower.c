@@ -452,6 +452,7 @@ tn_plan *tn_lower(tn_heap *heap, tn_graph *graph, const tn_lower_options *option
     }
     p->heap = heap;
     p->graph = graph;
+    p->isa = options->isa;
     tn_arena_init(&p->arena, heap);
     tn_lowerer l = {
         .plan = p, .graph = graph, .options = options, .values = graph->value.len, .symbols = graph->dims.symbol.len};

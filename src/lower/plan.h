@@ -102,6 +102,7 @@ typedef struct tn_plan {
     /* counts for `info` and `bench` */
     uint32_t operators, fused_operators;
     size_t weight_bytes, packed_bytes;
+    tn_isa isa; /* highest level in use */
 } tn_plan;
 
 typedef struct tn_lower_options {

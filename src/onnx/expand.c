@@ -321,22 +321,30 @@ static tn_status inline_call(tn_expander *ex, tn_node node, uint32_t function, t
     return status;
 }
 
-/* Calls inside the regions of a node that waits: what runs later knows no functions. */
-static tn_status inline_inside(tn_expander *ex, tn_node node, int depth) {
+/* Calls in a region and inside. */
+static tn_status inline_region(tn_expander *ex, tn_region region, int depth) {
     tn_graph *g = ex->graph;
     if (depth > TN_MAX_NESTING)
         return tn_fail(TN_ERR_LIMIT, "regions are nested deeper than %d", TN_MAX_NESTING);
-    for (uint32_t i = 0; i < tn_node_region_count(g, node); i++)
-        for (tn_node n = tn_region_first(g, tn_node_region(g, node, i)), next; n.id; n = next) {
-            tn_onnx_identity id = {.function = UINT32_MAX};
-            next = tn_node_next(g, n);
-            if (tn_node_is_onnx(g, n))
-                TN_TRY(tn_onnx_identify(ex, g, n, &id));
-            if (id.function != UINT32_MAX)
-                TN_TRY(inline_call(ex, n, id.function, &next));
-            else
-                TN_TRY(inline_inside(ex, n, depth + 1));
+    for (tn_node n = tn_region_first(g, region), next; n.id; n = next) {
+        tn_onnx_identity id = {.function = UINT32_MAX};
+        next = tn_node_next(g, n);
+        if (tn_node_is_onnx(g, n))
+            TN_TRY(tn_onnx_identify(ex, g, n, &id));
+        if (id.function != UINT32_MAX) {
+            TN_TRY(inline_call(ex, n, id.function, &next));
+            continue;
         }
+        for (uint32_t i = 0; i < tn_node_region_count(g, n); i++)
+            TN_TRY(inline_region(ex, tn_node_region(g, n, i), depth + 1));
+    }
+    return TN_OK;
+}
+
+/* Calls inside the regions of a node that waits: what runs later knows no functions. */
+static tn_status inline_inside(tn_expander *ex, tn_node node) {
+    for (uint32_t i = 0; i < tn_node_region_count(ex->graph, node); i++)
+        TN_TRY(inline_region(ex, tn_node_region(ex->graph, node, i), 1));
     return TN_OK;
 }
 
@@ -390,7 +398,7 @@ static tn_status expand_row(tn_expander *ex, tn_node node, const tn_onnx_identit
     else if (status == TN_OK)
         status = replace(ex, node, x.out);
     if (status == TN_OK && x.late)
-        status = inline_inside(ex, node, 0);
+        status = inline_inside(ex, node);
     tn_arena_free(&scratch);
     return status;
 }
@@ -493,6 +501,17 @@ tn_status tn_onnx_expand(tn_graph *graph, uint64_t max_nodes) {
 
 tn_status tn_onnx_expand_writable(tn_graph *graph, uint64_t max_nodes) {
     return expand(graph, max_nodes, true);
+}
+
+tn_status tn_onnx_inline_calls(tn_graph *g, uint64_t max_nodes) {
+    tn_expander ex;
+    TN_TRY(tn_graph_changeable(g));
+    TN_TRY(tn_expander_init(&ex, g, max_nodes));
+    tn_status status = inline_region(&ex, tn_graph_region(g), 0);
+    tn_graph_insert_at_end(g, tn_graph_region(g));
+    tn_graph_at_location(g, 0);
+    tn_expander_free(&ex);
+    return status;
 }
 
 tn_status tn_onnx_use_defaults(tn_graph *g, uint32_t n_fed, const tn_value *fed) {

@@ -310,6 +310,8 @@ static tn_status run(tn_eval *e, const tn_late_form *form) {
                                  .max_bytes = e->max_bytes,
                                  .log = e->log,
                                  .log_ctx = e->log_ctx,
+                                 .adjust = e->adjust,
+                                 .adjust_ctx = e->adjust_ctx,
                                  .late = form->number ? e->late : NULL,
                                  .late_graph = form->number};
     if (status == TN_OK)

@@ -75,6 +75,8 @@ tn_status tn_onnx_use_defaults(tn_graph *graph, uint32_t n_fed, const tn_value *
    time stay: they are expanded when they run. max_nodes as in the options. TN_ERR_UNSUPPORTED lists all operators that are not
    supported; TN_ERR_LIMIT, values of TN_ONNX_MAX_VALUE bytes or more. What a file declares and inference contradicts becomes a line of TN_META_WARNINGS; inference wins. */
 tn_status tn_onnx_expand(tn_graph *graph, uint64_t max_nodes);
+/* Puts the nodes of model-local functions in place of their calls, and nothing else: what the interpreter runs knows no functions. */
+tn_status tn_onnx_inline_calls(tn_graph *graph, uint64_t max_nodes);
 /* The same for a graph that will be written as an ONNX model: nodes whose primitives no operator computes to the last bit stay as
    they are, with the types that are known. */
 tn_status tn_onnx_expand_writable(tn_graph *graph, uint64_t max_nodes);

@@ -370,7 +370,7 @@ static tn_call *prepare(tn_session *s, uint32_t n_in, const tn_binding *in, uint
         bool whole = !r.feeds && !r.inner;
         for (uint32_t k = 0; k < outputs && whole && n_out; k++) /* two outputs may have one name */
             whole = is_fetched(&r, tn_graph_output_name(g, k));
-        for (uint32_t k = 0; k < inputs && whole; k++) { /* said before anything is compiled */
+        for (uint32_t k = 0; k < inputs && whole && status == TN_OK; k++) { /* said before anything is compiled */
             tn_value v = tn_graph_input(g, k);
             bool given = tn_graph_input_default(g, v) != NULL;
             for (uint32_t i = 0; i < n_in && !given; i++)

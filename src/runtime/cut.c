@@ -180,6 +180,8 @@ static tn_graph *infer_anew(const tn_graph *g, const tn_graph *whole, const tn_g
             status = tn_graph_set_input_default(n, values[i], given);
     }
     if (status == TN_OK)
+        status = tn_graph_copy_functions(n, g);
+    if (status == TN_OK)
         status = tn_region_copy(n, g, tn_graph_region(g), inputs, values, outputs, values + inputs, NULL, NULL);
     for (uint32_t i = 0; i < outputs && status == TN_OK; i++)
         status = tn_graph_add_output(n, values[inputs + i], cut->fetch_name[i]);

@@ -184,8 +184,11 @@ static tn_status run_row(frame *f, const tn_host_call *h, tn_object **in, tn_obj
                  .max_bytes = bytes_left(f),
                  .log = f->options->log,
                  .log_ctx = f->options->log_ctx,
-                 .late = f->options->late};
-    return op->eval(&e);
+                 .late = f->options->late,
+                 .adjust = tn_kernels_adjust,
+                 .adjust_ctx = (void *)(uintptr_t)p};
+    TN_TRY(op->eval(&e));
+    return tn_kernels_adjust((void *)(uintptr_t)p, &e);
 }
 
 static tn_status run_regions(frame *f, const tn_host_call *h, tn_object **in, tn_object **out) {
@@ -221,6 +224,8 @@ static tn_status run_regions(frame *f, const tn_host_call *h, tn_object **in, tn
                            .log = f->options->log,
                            .log_ctx = f->options->log_ctx,
                            .late = f->options->late,
+                           .adjust = tn_kernels_adjust,
+                           .adjust_ctx = (void *)(uintptr_t)p,
                            .cancelled = f->options->cancelled,
                            .cancel_ctx = f->options->cancel_ctx};
     if (status == TN_OK)

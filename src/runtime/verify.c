@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "kernels/kernels.h"
+#include "onnx/model.h"
 
 /* --- samples ------------------------------------------------------------------------------------------------------------------------- */
 
@@ -94,6 +95,62 @@ static int64_t pick_size(uint32_t index, uint64_t *state) {
     }
 }
 
+typedef struct making {
+    const tn_graph *g;
+    const tn_dim_env *env;
+    tn_heap *heap;
+    uint64_t *state;
+    int corners, depth;
+} making;
+
+static tn_status make_tensor(const making *m, tn_type type, tn_object **out) {
+    const tn_graph *g = m->g;
+    int64_t dims[TN_MAX_RANK];
+    int rank = tn_type_rank(g, type);
+    bool possible = tn_type_dtype(g, type) != TN_DTYPE_NONE;
+    if (rank < 0) /* unranked */
+        rank = (int)(next(m->state) % 3), dims[0] = dims[1] = 2;
+    else
+        for (int d = 0; d < rank && possible; d++)
+            possible = tn_dim_eval(&g->dims, m->env, tn_type_dims(g, type)[d], &dims[d]) && dims[d] >= 0;
+    if (!possible)
+        return TN_OK;
+    tn_tensor *t = tn_tensor_create_in(m->heap, tn_type_dtype(g, type), rank, dims);
+    if (!t)
+        return tn_error_status();
+    *out = tn_tensor_object(t);
+    return fill(t, m->state, m->corners);
+}
+
+/* A value of a type: optionals hold something, sequences have two elements. *out NULL: none can be made up. */
+static tn_status make_object(making *m, tn_type type, tn_object **out) {
+    enum { ITEMS = 2, DEPTH = 8 };
+    *out = NULL;
+    tn_kind kind = type.id ? tn_type_kind(m->g, type) : TN_KIND_MAP;
+    if (kind == TN_KIND_TENSOR)
+        return make_tensor(m, type, out);
+    if ((kind != TN_KIND_OPTIONAL && kind != TN_KIND_SEQUENCE) || m->depth == DEPTH)
+        return TN_OK;
+    tn_object *item[ITEMS] = {NULL};
+    tn_status status = TN_OK;
+    int count = kind == TN_KIND_OPTIONAL ? 1 : ITEMS, made = 0;
+    m->depth++;
+    for (; made < count && status == TN_OK; made++) {
+        status = make_object(m, tn_type_element(m->g, type), &item[made]);
+        if (!item[made])
+            break;
+    }
+    m->depth--;
+    if (status == TN_OK && made == count) {
+        *out =
+            kind == TN_KIND_OPTIONAL ? tn_optional_create(m->heap, item[0]) : tn_sequence_create(m->heap, ITEMS, item);
+        status = *out ? TN_OK : tn_error_status();
+    }
+    for (int i = 0; i < ITEMS; i++)
+        tn_object_destroy(item[i]);
+    return status;
+}
+
 tn_status tn_verify_sample_make(tn_verify_sample *sample, tn_heap *heap, const tn_graph *g, const uint8_t *wanted,
                                 uint64_t seed, uint32_t index, int64_t least, bool *possible) {
     uint64_t state = seed * 0xD1342543DE82EF95u + index + 1;
@@ -124,22 +181,11 @@ tn_status tn_verify_sample_make(tn_verify_sample *sample, tn_heap *heap, const t
     }
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < n && status == TN_OK && *possible; i++) {
-        tn_value v = tn_graph_input(g, i);
-        tn_type type = tn_value_type(g, v);
-        int64_t dims[TN_MAX_RANK];
-        int rank = tn_value_rank(g, v);
         if (!wanted[i])
             continue;
-        *possible = type.id && tn_type_kind(g, type) == TN_KIND_TENSOR && tn_value_dtype(g, v) != TN_DTYPE_NONE;
-        if (rank < 0) /* unranked */
-            rank = (int)(next(&state) % 3), dims[0] = dims[1] = 2;
-        else
-            for (int d = 0; d < rank && *possible; d++)
-                *possible = tn_dim_eval(&g->dims, &env, tn_value_dims(g, v)[d], &dims[d]) && dims[d] >= 0;
-        tn_tensor *t = *possible ? tn_tensor_create_in(heap, tn_value_dtype(g, v), rank, dims) : NULL;
-        if (*possible)
-            status = t ? fill(t, &state, corners) : tn_error_status();
-        sample->in[i] = t ? tn_tensor_object(t) : NULL;
+        making m = {g, &env, heap, &state, corners, 0};
+        status = make_object(&m, tn_value_type(g, tn_graph_input(g, i)), &sample->in[i]);
+        *possible = status != TN_OK || sample->in[i] != NULL;
     }
     tn_dim_env_free(&env);
     tn_free(heap, s.used);
@@ -166,6 +212,7 @@ typedef struct checking {
     tn_pool *pool;
     uint32_t samples;
     uint8_t *wanted; /* by input of the model: without default */
+    bool impossible; /* some input has a type of which no value is made up */
 } checking;
 
 static void log_text(void *ctx, const char *text) {
@@ -182,6 +229,7 @@ static tn_status compile(checking *c) {
         return tn_error_status();
     if (o->dims && *o->dims)
         TN_TRY(tn_graph_fix_dims(c->graph, o->dims));
+    TN_TRY(tn_onnx_inline_calls(c->graph, c->model->max_ops));
     tn_pass_context p = {.level = o->level,
                          .disable = o->disable,
                          .passes = o->passes,
@@ -240,6 +288,7 @@ static tn_status try_sample(checking *c, uint32_t index, int64_t least, bool *re
     if (status == TN_OK && possible && c->r->holds)
         status = tn_verify_plan_run(c->plan, c->o, &interp, &mapped, c->r);
     *refused |= !possible;
+    c->impossible |= !possible;
     snprintf(c->r->inputs, sizeof c->r->inputs, "%s", sample.text);
     tn_verify_sample_free(&mapped, c->heap);
     tn_verify_sample_free(&sample, c->heap);
@@ -275,6 +324,18 @@ static tn_status check(checking *c) {
         if (c->o->progress)
             c->o->progress(c->o->progress_ctx, i, c->samples);
         TN_TRY(check_sample(c, i));
+    }
+    if (c->r->holds && c->impossible) {
+        tn_fail(TN_ERR_UNSUPPORTED, "not supported: making up values for the inputs of this model");
+        tn_fail_hint("tensors, and sequences and optionals of them, are made up; no maps");
+        return TN_ERR_UNSUPPORTED;
+    }
+    if (c->r->holds && c->r->refused == c->r->samples && !c->r->regions && !c->r->kernel_runs) {
+        tn_fail(TN_ERR_INPUT, "nothing was checked: the model refuses all %" PRIu32 " samples of inputs",
+                c->r->samples);
+        tn_fail_where("the last: %s", c->r->inputs);
+        tn_fail_hint("more --samples, or sizes that it takes: --dim NAME=N");
+        return TN_ERR_INPUT;
     }
     return TN_OK;
 }

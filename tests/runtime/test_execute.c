@@ -323,6 +323,45 @@ static void growing_body(void *ctx, tn_graph *g, const tn_value *args, tn_value 
     results[1] = tn_add(g, args[1], tn_reduce_max(g, way, TN_ALL_AXES, false));
 }
 
+static void rows_of(void *ctx, tn_graph *g, const tn_value *args, tn_value *results) {
+    (void)args;
+    results[0] = tn_tanh(g, *(tn_value *)ctx);
+}
+static void sums_of(void *ctx, tn_graph *g, const tn_value *args, tn_value *results) {
+    (void)args;
+    results[0] = tn_reduce_sum(g, *(tn_value *)ctx, 1, (int[]){0}, true);
+}
+
+/* What the interpreter computes of a branch whose shape only a run knows has the bits that a kernel gives. */
+static void test_elementary_functions_of_host_instructions(void **s) {
+    (void)s;
+    static const tn_dtype dtypes[] = {TN_F32, TN_F16, TN_BF16};
+    for (int d = 0; d < 3; d++) {
+        tn_graph *g = tn_graph_create();
+        tn_value x = tn_input(g, "x", dtypes[d], TN_SHAPE("N", 700)), y;
+        tn_value c = tn_greater(g, tn_reduce_max(g, x, TN_ALL_AXES, false), tn_scalar(g, dtypes[d], -100));
+        assert_int_equal(tn_if(g, c, rows_of, sums_of, &x, 1, &y), TN_OK);
+        tn_set_output(g, "host", y);
+        tn_set_output(g, "kernel", tn_tanh(g, x));
+        assert_int_equal(tn_graph_check(g), TN_OK);
+        inline_composites(g);
+        int64_t dims[] = {3, 700};
+        tn_object *in = tn_tensor_object(random_tensor(dtypes[d], 2, dims)), *out[2];
+        tn_lower_options o = {.level = 0, .isa = tn_cpu_best(), .kernels = tn_kernels()};
+        tn_plan *p = tn_lower(NULL, tn_graph_clone(g, NULL, NULL), &o);
+        assert_non_null(p);
+        assert_int_equal(p->host.len, 1);
+        tn_execute_options e = {0};
+        assert_int_equal(tn_execute(p, &e, &in, out), TN_OK);
+        assert_true(tn_object_equal(out[0], out[1]));
+        for (int i = 0; i < 2; i++)
+            tn_object_destroy(out[i]);
+        tn_object_destroy(in);
+        tn_plan_destroy(p);
+        tn_graph_destroy(g);
+    }
+}
+
 static void test_host_inside_loop(void **s) {
     (void)s;
     tn_graph *g = tn_graph_create();
@@ -430,6 +469,7 @@ int main(void) {
                                        cmocka_unit_test(test_branches_decide_sizes),
                                        cmocka_unit_test(test_branch),
                                        cmocka_unit_test(test_loop),
+                                       cmocka_unit_test(test_elementary_functions_of_host_instructions),
                                        cmocka_unit_test(test_host_inside_loop),
                                        cmocka_unit_test(test_sizes_that_do_not_fit),
                                        cmocka_unit_test(test_sizes_of_a_branch_not_taken)};
