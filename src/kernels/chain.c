@@ -25,6 +25,7 @@ typedef struct group {
     int64_t rows, block, blocks, per_piece;
     size_t scratch; /* bytes */
     tn_heap *heap;
+    tn_places places;
     _Atomic int failed;
 } group;
 
@@ -168,7 +169,7 @@ static void piece(void *ctx, int64_t index) {
     group *g = ctx;
     int64_t end = (index + 1) * g->per_piece < g->blocks ? (index + 1) * g->per_piece : g->blocks;
     tn_resolved_access copy[TN_MACHINE_REGISTERS];
-    char *scratch = tn_alloc_aligned(g->heap, g->scratch + 64, 64);
+    char *scratch = tn_places_take(&g->places);
     if (!scratch) {
         g->failed = 1;
         return;
@@ -177,7 +178,7 @@ static void piece(void *ctx, int64_t index) {
         int64_t first = b * g->block, left = g->rows - first;
         run_block(g, first, left < g->block ? left : g->block, scratch, copy);
     }
-    tn_free(g->heap, scratch);
+    tn_places_give(&g->places, scratch);
 }
 
 static bool prepare(group *g) {
@@ -208,7 +209,12 @@ static bool prepare(group *g) {
 
 static tn_status run_group(group *g, const tn_kernel_args *args) {
     if (g->count > 1 && prepare(g)) {
-        tn_pool_run(args->pool, (g->blocks + g->per_piece - 1) / g->per_piece, piece, g);
+        int64_t pieces = (g->blocks + g->per_piece - 1) / g->per_piece;
+        if (tn_places_make(&g->places, g->heap, args->pool, pieces, g->scratch))
+            tn_pool_run(args->pool, pieces, piece, g);
+        else
+            g->failed = 1;
+        tn_places_free(&g->places);
         return g->failed ? tn_fail(TN_ERR_MEMORY, "out of memory in a chain of kernels") : TN_OK;
     }
     for (int j = 0; j < g->count; j++) {

@@ -196,7 +196,7 @@ typedef struct scratch {
     int64_t *length;
     float *zeros, *rows, *panel, *sums;
     float **out;
-    void *block; /* of the heap, NULL: `small` does */
+    char *place; /* NULL: `small` does */
     _Alignas(64) char small[4096];
 } scratch;
 
@@ -204,7 +204,8 @@ static size_t aligned(size_t n) {
     return (n + 63) & ~(size_t)63;
 }
 
-static bool scratch_make(const tn_gemm *g, int64_t rows, int64_t width, scratch *s) {
+/* Lays the arrays out from `p` on, and answers their size; NULL: only that. */
+static size_t scratch_lay(const tn_gemm *g, int64_t rows, int64_t width, scratch *s, char *p) {
     size_t row = aligned((size_t)rows * sizeof *s->row),
            table = aligned((size_t)(rows * g->segments) * sizeof *s->table),
            length = aligned((size_t)g->segments * sizeof *s->length),
@@ -213,21 +214,31 @@ static bool scratch_make(const tn_gemm *g, int64_t rows, int64_t width, scratch 
            panel = g->packed ? 0 : aligned((size_t)(g->k * g->level->columns) * sizeof(float)),
            sums = g->in_place ? 0 : aligned((size_t)(rows * width) * sizeof(float)),
            out = aligned((size_t)rows * sizeof *s->out);
-    size_t all = row + table + length + zeros + packed + panel + sums + out;
-    s->block = all <= sizeof s->small ? NULL : tn_alloc_aligned(g->heap, all + 64, 64);
-    char *p = all <= sizeof s->small ? s->small : s->block;
-    if (!p)
+    if (p) {
+        s->row = (tn_gemm_row *)(void *)p;
+        s->table = (const float **)(void *)(p += row);
+        s->length = (int64_t *)(void *)(p += table);
+        s->zeros = (float *)(void *)(p += length);
+        s->rows = (float *)(void *)(p += zeros);
+        s->panel = (float *)(void *)(p += packed);
+        s->sums = (float *)(void *)(p += panel);
+        s->out = (float **)(void *)(p + sums);
+        memset(s->zeros, 0, zeros);
+    }
+    return row + table + length + zeros + packed + panel + sums + out;
+}
+
+static bool scratch_make(tn_gemm *g, int64_t rows, scratch *s) {
+    s->place = g->places.base ? tn_places_take(&g->places) : NULL;
+    if (g->places.base && !s->place)
         return false;
-    s->row = (tn_gemm_row *)(void *)p;
-    s->table = (const float **)(void *)(p += row);
-    s->length = (int64_t *)(void *)(p += table);
-    s->zeros = (float *)(void *)(p += length);
-    s->rows = (float *)(void *)(p += zeros);
-    s->panel = (float *)(void *)(p += packed);
-    s->sums = (float *)(void *)(p += panel);
-    s->out = (float **)(void *)(p + sums);
-    memset(s->zeros, 0, zeros);
+    scratch_lay(g, rows, g->step * g->level->columns, s, s->place ? s->place : s->small);
     return true;
+}
+
+static void scratch_free(tn_gemm *g, scratch *s) {
+    if (s->place)
+        tn_places_give(&g->places, s->place);
 }
 
 /* Adds group `group` of the sums of one panel; rows in tiles of nearly the same height. */
@@ -286,7 +297,7 @@ static void piece(void *ctx, int64_t index) {
     if (panel >= end)
         return;
     scratch s;
-    if (!scratch_make(g, rows, g->step * columns, &s)) {
+    if (!scratch_make(g, rows, &s)) {
         g->failed = 1;
         return;
     }
@@ -318,7 +329,7 @@ static void piece(void *ctx, int64_t index) {
         if (!g->in_place || r->kernel->epilogue)
             epilogues(g, at, s.out, first, rows, from, width);
     }
-    tn_free(g->heap, s.block);
+    scratch_free(g, &s);
 }
 
 static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) {
@@ -339,8 +350,15 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
         }
     }
     g->failed = 0;
-    if (r->outputs_count)
-        tn_pool_run(args->pool, g->blocks * g->batches * g->spans, piece, g);
+    if (r->outputs_count) {
+        int64_t pieces = g->blocks * g->batches * g->spans, rows = g->block < g->m ? g->block : g->m;
+        size_t bytes = scratch_lay(g, rows, g->step * g->level->columns, NULL, NULL);
+        if (bytes > sizeof((scratch *)NULL)->small && !tn_places_make(&g->places, g->heap, args->pool, pieces, bytes))
+            g->failed = 1;
+        else
+            tn_pool_run(args->pool, pieces, piece, g);
+        tn_places_free(&g->places);
+    }
     bool failed = g->failed;
     tn_resolved_free(args, r);
     return failed ? tn_fail(TN_ERR_MEMORY, "out of memory in a contraction") : TN_OK;

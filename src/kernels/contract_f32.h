@@ -29,6 +29,7 @@ typedef struct tn_gemm {
     int64_t panels, block, blocks, spans, panels_per_span, step;
     int64_t segments, segment, groups, per_group; /* segment: its most elements */
     int64_t pitch;                                /* of packed rows, in elements */
+    tn_places places;                             /* of one run; no base: the stack does */
     int threads;                                  /* that it was cut for; 0: not yet */
     _Atomic int failed;
 } tn_gemm;

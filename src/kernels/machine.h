@@ -3,6 +3,8 @@
 #ifndef TN_KERNELS_MACHINE_H
 #define TN_KERNELS_MACHINE_H
 
+#include <stdatomic.h>
+
 #include "base/error.h"
 #include "kernels/strip.h"
 #include "lower/kernel.h"
@@ -61,6 +63,23 @@ static inline int64_t tn_machine_offset(const tn_resolved_access *a, int axes, c
         o += a->stride[i] * at[i];
     return o;
 }
+
+/* --- places.c: scratch of pieces that run at once ------------------------------------------------------------------------------------- */
+
+/* One block with a place for each thread that can be at work: what a run takes from the heap does not depend on how threads meet. */
+typedef struct tn_places {
+    tn_heap *heap;
+    char *base;
+    size_t bytes; /* of a place */
+    int count;
+    _Atomic uint64_t taken; /* bits */
+} tn_places;
+/* False when out of memory. */
+bool tn_places_make(tn_places *p, tn_heap *heap, const tn_pool *pool, int64_t pieces, size_t bytes);
+void tn_places_free(tn_places *p);
+/* A place aligned to 64 bytes for the thread that calls; give it back. NULL: out of memory. */
+char *tn_places_take(tn_places *p);
+void tn_places_give(tn_places *p, char *place);
 
 /* --- program.c: a kernel's steps for a level ------------------------------------------------------------------------------------------ */
 
