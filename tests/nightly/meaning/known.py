@@ -83,6 +83,8 @@ known("Dropout", ORT, "says of the mask of an unchanged tensor that nothing was 
 # --- reductions, order ----------------------------------------------------------------------------------------------------------------
 
 cast_first("ReduceSumSquare", STANDARD, "numpy adds small integers up in int64; the result has the input's type")
+known("ReduceProd", ORT, "whole numbers wrap; it takes the largest for products that are too large for int32",
+      lambda c: c.inputs[0].dtype == np.int32)
 known("ReduceMean", STANDARD, "the mean of no integers has no value", lambda c: 0 in c.inputs[0].shape and is_int(c.inputs[0].dtype))
 known("ReduceMean", ORT, "the mean of no integers has no value", lambda c: 0 in c.inputs[0].shape and is_int(c.inputs[0].dtype))
 known("Softmax LogSoftmax Hardmax", STANDARD, "before 13 the axes from `axis` on are one; it takes the axis alone", lambda c: c.opset < 13)

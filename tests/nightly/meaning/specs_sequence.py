@@ -372,7 +372,9 @@ def loop(d):
     if stop is None:
         nodes.append(helper.make_node("Identity", ["c"], ["c_out"]))
     else:
-        nodes += [scalar("limit", stop, TensorProto.INT64), helper.make_node("Less", ["i", "limit"], ["c_out"])]
+        # before 9, Less compares floats alone
+        nodes += [scalar("limit", stop, TensorProto.FLOAT), helper.make_node("Cast", ["i"], ["at"], to=TensorProto.FLOAT),
+                  helper.make_node("Less", ["at", "limit"], ["c_out"])]
     outs = [value("c_out", TensorProto.BOOL, []), value("s_out", TensorProto.FLOAT, [None] * len(shape))]
     scans = d.int(0, 2) if not grow else d.int(0, 1)
     if scans >= 1:
