@@ -150,6 +150,8 @@ known("Resize", ORT, "an axis whose length stays is resampled all the same when 
           c.inputs[2] if c.inputs[2] is not None and c.inputs[2].size else c.inputs[3] / np.array(_resized(c)), _resized(c))))
 known("Resize", ORT, "an axis whose length stays is resampled all the same when its scale is not 1",
       lambda c: c.opset == 10 and any(int(s * n) == n and s != 1 for s, n in zip(c.inputs[1], c.inputs[0].shape)))
+known("Resize", ORT, "linear, antialias: what lies outside is taken in, exclude_outside or not",
+      lambda c: attr(c, "antialias") == 1 and attr(c, "exclude_outside") == 1)
 known("Resize", ORT, "negative axes count from the end", lambda c: any(a < 0 for a in attr(c, "axes", [])))
 known("Resize", ORT, "tf_half_pixel_for_nn: (x + 0.5) / scale, also on an axis whose length stays, also when it is not for nn",
       lambda c: attr(c, "coordinate_transformation_mode") == "tf_half_pixel_for_nn")
@@ -193,6 +195,8 @@ known("Loop", ORT, "what no trip made has no size that can be told", lambda c: c
 known("Attention", ORT, "what is masked is minus infinity, not the lowest number", lambda c: attr(c, "qk_matmul_output_mode") == 2)
 known("Sign", ORT, "the sign of what is not a number is none, in f32 as in f16", lambda c: c.inputs[0].dtype.itemsize == 2)
 known("Clip", ORT, "without a bound infinities stay", lambda c: c.inputs[0].dtype == np.float64)
+known("Cast CastLike", ORT, "negative zeros of 8-bit floats are true to it", lambda c: c.inputs[0].dtype.name.startswith("float8") and
+      (attr(c, "to") == 9 or c.op == "CastLike" and c.inputs[1].dtype == bool))
 known("CastLike", ORT, "drops round_mode", lambda c: attr(c, "round_mode", "up") != "up")
 known("ReduceMean", ORT, "the mean of nothing is 0 / 0", lambda c: 0 in c.inputs[0].shape)
 known("ReduceLogSumExp", ORT, "of integers: takes the logarithm's whole part before it adds the largest", lambda c: is_int(c.inputs[0].dtype))

@@ -306,7 +306,8 @@ def resize(d):
             attrs["keep_aspect_ratio_policy"] = d.pick("stretch", "not_larger", "not_smaller")
     smooth = mode in ("linear", "cubic")
     param = d.schema.inputs[0].type_str
-    inputs = [d.array(shape, d.type(param, interpolable if smooth else None)), roi, np.array(scales, dtype=np.float32) if sizes is None else None, None if sizes is None else d.ints(sizes)]
+    # text has no number to read outside of a region
+    inputs = [d.array(shape, d.type(param, interpolable if smooth or roi is not None else None)), roi, np.array(scales, dtype=np.float32) if sizes is None else None, None if sizes is None else d.ints(sizes)]
     if d.v < 13:  # then roi and scales may not be left out
         inputs[1] = np.zeros(0, F32) if roi is None else roi.astype(F32)
         if inputs[2] is None:
