@@ -15,7 +15,8 @@ check() { awk "BEGIN { exit !($1) }" || fail "not so: $1"; }
 check "$(value min_ms) > 0 && $(value min_ms) <= $(value median_ms) && $(value median_ms) <= $(value p90_ms)"
 check "$(value p90_ms) <= $(value p99_ms) && $(value runs) >= 1 && $(value create_ms) > 0 && $(value first_ms) > 0"
 check "$(value percent_of_peak) > 0 && $(value percent_of_peak) < 110 && $(value kernels) > 2 && $(value threads) == 1"
-# what was said before the first run is near what was needed, however many runs there were
+# what was said before the first run leaves out what kernels use for themselves, less than a megabyte here; the peak does not depend on
+# how many runs there were
 check "$(value predicted_peak_bytes) >= $(value arena_bytes) && $(value peak_bytes) < $(value predicted_peak_bytes) + 1000000"
 peak=$(value peak_bytes)
 expect 0 bench "$net" --seconds 0.5 --json --threads 1
