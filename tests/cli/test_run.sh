@@ -19,6 +19,19 @@ gives "11, 22"
 # any value by name: fed in place of what makes it, or asked for; then only what it needs runs, and is needed
 expect 0 run "$pair" --input sum=[[1,2]] --fill ones
 gives "1, 2"
+# y = F(neg(x)), F(v) = 2 relu(v): a model's functions are there when an inner value is fed
+base64 -d >"$work/function.onnx" <<'END'
+CAo6RAoLCgF4EgFuIgNOZWcKDgoBbhIBeSIBRjoDbG9jEgFnWhAKAXgSCwoJCAESBQoDEgFOYhAKAXkSCwoJCAESBQoDEgFOQgQKABAVQgcKA2xvYxABygEy
+CgFGIgFhKgFiOgwKAWESAXQiBFJlbHU6DgoBdAoBdBIBYiIDQWRkSgQKABAVUgNsb2M=
+END
+for backend in ref cpu; do
+    expect 0 run "$work/function.onnx" --input x=[1,-2] --backend $backend
+    gives "0, 4"
+    expect 0 run "$work/function.onnx" --input n=[1,-2] --backend $backend
+    gives "2, 0"
+done
+expect 0 verify "$work/function.onnx"
+lacks "$out" " 0 values compared"
 net=$TENON_SHARED/worked-examples/W01-two-layer-net/model.onnx
 if [ -f "$net" ]; then
     for backend in ref cpu; do
