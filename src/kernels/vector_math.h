@@ -66,7 +66,7 @@ TN_VM float tn_vm_expm1_near(float r) {
 
 /* x = n ln 2 + r; `rounded` holds n in its low bits. */
 TN_VM float tn_vm_reduce(float x, float *rounded) {
-    float t = x * 0x1.715476p0f + TN_VM_ROUND, n = t - TN_VM_ROUND;
+    float t = TN_VM_MADD(x, 0x1.715476p0f, TN_VM_ROUND), n = t - TN_VM_ROUND;
     *rounded = t;
     return TN_VM_MADD(n, -TN_VM_LN2_LOW, TN_VM_MADD(n, -TN_VM_LN2_HIGH, x));
 }
@@ -74,18 +74,24 @@ TN_VM float tn_vm_reduce(float x, float *rounded) {
 TN_VM float tn_vm_exp(float x) {
     float t, low = x < -104.0f ? -104.0f : x, c = low > 89.0f ? 89.0f : low;
     float p = 1.0f + tn_vm_expm1_near(tn_vm_reduce(c, &t));
-    int32_t n = (int32_t)(tn_vm_bits(t) - tn_vm_bits(TN_VM_ROUND)), half = n >> 1;
-    /* in two steps: over- and underflow round once */
-    return p * tn_vm_float((uint32_t)(half + 127) << 23) * tn_vm_float((uint32_t)(n - half + 127) << 23);
+    /* n and n / 2, rounded down, where exponents stand; in two steps over- and underflow round once */
+    uint32_t n = tn_vm_bits(t) << 23, half = tn_vm_bits(t) << 22 & 0xff800000u;
+    return p * tn_vm_float(half + 0x3f800000u) * tn_vm_float(n - half + 0x3f800000u);
+}
+
+/* The same bits where |x| <= TN_VM_EXP_LIMIT: results are normal. */
+#define TN_VM_EXP_LIMIT 87.0f
+TN_VM float tn_vm_exp_normal(float x) {
+    float t, p = 1.0f + tn_vm_expm1_near(tn_vm_reduce(x, &t));
+    return tn_vm_float(tn_vm_bits(p) + (tn_vm_bits(t) << 23));
 }
 
 TN_VM float tn_vm_expm1(float x) {
     float t, low = x < -20.0f ? -20.0f : x, c = low > 89.0f ? 89.0f : low;
     float p = tn_vm_expm1_near(tn_vm_reduce(c, &t));
-    uint32_t n = tn_vm_bits(t) - tn_vm_bits(TN_VM_ROUND);
-    float s = tn_vm_float((n + 126) << 23); /* 2^(n - 1) */
+    float s = tn_vm_float((tn_vm_bits(t) << 23) + 0x3f000000u); /* 2^(n - 1) */
     float y = 2.0f * TN_VM_MADD(s, p, s - 0.5f);
-    y = n == 0 ? p : y;
+    y = t == TN_VM_ROUND ? p : y;
     return x == 0.0f ? x : y;
 }
 
@@ -135,13 +141,21 @@ TN_VM float tn_vm_log1p(float x) {
 /* --- tanh, sigmoid, erf, rsqrt ------------------------------------------------------------------------------------------------------ */
 
 TN_VM float tn_vm_tanh(float x) {
-    float a = __builtin_fabsf(x), c = a > 10.0f ? 10.0f : a, t = tn_vm_expm1(2.0f * c);
+    float a = __builtin_fabsf(x), c = a > 10.0f ? 10.0f : a, rounded;
+    float p = tn_vm_expm1_near(tn_vm_reduce(2.0f * c, &rounded));
+    float s = tn_vm_float((tn_vm_bits(rounded) << 23) + 0x3f800000u); /* 2^n, n < 30 */
+    float t = TN_VM_MADD(s, p, s - 1.0f);
     return tn_vm_with_sign(t / (t + 2.0f), x);
 }
 
+TN_VM float tn_vm_sigmoid_of(float x, float e) {
+    return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+}
 TN_VM float tn_vm_sigmoid(float x) {
-    float e = tn_vm_exp(-__builtin_fabsf(x)), y = (x < 0.0f ? e : 1.0f) / (1.0f + e);
-    return x != x ? x : y;
+    return tn_vm_sigmoid_of(x, tn_vm_exp(-__builtin_fabsf(x)));
+}
+TN_VM float tn_vm_sigmoid_normal(float x) {
+    return tn_vm_sigmoid_of(x, tn_vm_exp_normal(-__builtin_fabsf(x)));
 }
 
 TN_VM float tn_vm_erf(float x) {
@@ -163,8 +177,7 @@ TN_VM float tn_vm_erf(float x) {
     float rounded, e = 1.0f + tn_vm_expm1_near(tn_vm_reduce(-q * t, &rounded)); /* exp, far from over- and underflow */
     e *= tn_vm_float((tn_vm_bits(rounded) - tn_vm_bits(TN_VM_ROUND) + 127) << 23);
     float far = tn_vm_with_sign(1.0f - e, x);
-    float y = a < 0.9296875f ? near : far;
-    return x != x ? x : y;
+    return a < 0.9296875f ? near : far; /* NaN is far, and stays in e */
 }
 
 TN_VM float tn_vm_rsqrt(float x) {

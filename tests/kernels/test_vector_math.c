@@ -166,6 +166,47 @@ static void test_places(void **s) {
     }
 }
 
+/* The greatest and the least of runs in several parts, among zeros of both signs, infinities and NaN: lanes combined, those of one after
+   the other. */
+static void test_extremes(void **s) {
+    (void)s;
+    static const double special[] = {0.0, -0.0, 1.0, INFINITY, -INFINITY, NAN};
+    for (size_t l = 0; l < sizeof levels / sizeof *levels; l++) {
+        if (!tn_cpu_has(levels[l].isa))
+            continue;
+        const tn_strip_level *level = tn_strip_best(levels[l].isa);
+        for (int round = 0; round < 4000; round++) {
+            tn_scalar_op op = round % 2 ? TN_SCALAR_MAX : TN_SCALAR_MIN;
+            tn_strip_type type = round / 2 % 2 ? TN_STRIP_F64 : TN_STRIP_F32;
+            int64_t bytes = tn_strip_bytes(type), n = draw() % 300, cut = n ? draw() % n : 0;
+            int kinds = 1 + (int)(draw() % 6), rare = 1 + (int)(draw() % 100), below = (int)(draw() % 3);
+            double x[300], lanes[TN_STRIP_LANES], one;
+            for (int64_t i = 0; i < n + TN_STRIP_LANES + 1; i++) {
+                double v = i >= n                         ? op == TN_SCALAR_MAX ? -INFINITY : INFINITY
+                           : draw() % (uint32_t)rare == 0 ? special[draw() % (uint32_t)kinds]
+                           : below == 0                   ? (double)(draw() % 100) - 50
+                           : below == 1                   ? -1 - (double)(draw() % 100)
+                                                          : 1 + (double)(draw() % 100);
+                float narrow = (float)v;
+                char *to = i < n ? (char *)x + i * bytes : i == n ? (char *)&one : (char *)lanes + (i - n - 1) * bytes;
+                memcpy(to, type == TN_STRIP_F32 ? (void *)&narrow : (void *)&v, (size_t)bytes);
+            }
+            level->fold[op][type](cut, x, 0, lanes);
+            level->fold[op][type](n - cut, (char *)x + cut * bytes, cut % TN_STRIP_LANES, lanes);
+            for (int64_t i = 0; i < n; i++)
+                level->op[op][type](1, &one, (char *)x + i * bytes, NULL, &one);
+            for (int i = 1; i < TN_STRIP_LANES; i++)
+                level->op[op][type](1, lanes, (char *)lanes + i * bytes, NULL, lanes);
+            float a, b;
+            memcpy(&a, lanes, sizeof a);
+            memcpy(&b, &one, sizeof b);
+            bool unknown = type == TN_STRIP_F32 ? isnan(a) && isnan(b) : isnan(lanes[0]) && isnan(one);
+            if (!unknown && memcmp(lanes, &one, (size_t)bytes) != 0)
+                fail_msg("%s, %s: round %d, %d elements", levels[l].name, tn_scalar_describe(op)->name, round, (int)n);
+        }
+    }
+}
+
 /* All 16-bit floats there and back, and all floats rounded to them, as ir/convert.c does it. */
 static void test_16_bit_floats(void **s) {
     (void)s;
@@ -191,6 +232,7 @@ static void test_16_bit_floats(void **s) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_bounds), cmocka_unit_test(test_pow),
-                                       cmocka_unit_test(test_places), cmocka_unit_test(test_16_bit_floats)};
+                                       cmocka_unit_test(test_places), cmocka_unit_test(test_16_bit_floats),
+                                       cmocka_unit_test(test_extremes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,12 +103,14 @@ EXTREMES(f64, double, tn_vm_bits_f64, tn_vm_double)
 FLOATS(f32, float, OF_FLOAT)
 FLOATS(f64, double, OF_DOUBLE)
 
-UNARY(exp_f32, float, float, tn_vm_exp(x))
+UNARY(any_exp_f32, float, float, tn_vm_exp(x))
+UNARY(normal_exp_f32, float, float, tn_vm_exp_normal(x))
 UNARY(expm1_f32, float, float, tn_vm_expm1(x))
 UNARY(log_f32, float, float, tn_vm_log(x))
 UNARY(log1p_f32, float, float, tn_vm_log1p(x))
 UNARY(tanh_f32, float, float, tn_vm_tanh(x))
-UNARY(sigmoid_f32, float, float, tn_vm_sigmoid(x))
+UNARY(any_sigmoid_f32, float, float, tn_vm_sigmoid(x))
+UNARY(normal_sigmoid_f32, float, float, tn_vm_sigmoid_normal(x))
 UNARY(erf_f32, float, float, tn_vm_erf(x))
 UNARY(rsqrt_f32, float, float, tn_vm_rsqrt(x))
 UNARY(near_sin_f32, float, float, tn_vm_sine(x, 0))
@@ -121,6 +123,14 @@ static bool all_near(int64_t n, const float *a, float limit) {
         far |= !(__builtin_fabsf(a[i]) <= limit);
     return !far;
 }
+/* Results of both functions have the same bits where arguments are near. */
+#define NEAR_OR_ANY(name, near, any, limit)                      \
+    static void name(ARGS) {                                     \
+        const float *a = pa;                                     \
+        (all_near(n, a, limit) ? near : any)(n, pa, pb, pc, to); \
+    }
+NEAR_OR_ANY(exp_f32, normal_exp_f32, any_exp_f32, TN_VM_EXP_LIMIT)
+NEAR_OR_ANY(sigmoid_f32, normal_sigmoid_f32, any_sigmoid_f32, TN_VM_EXP_LIMIT)
 /* Elements beyond the reach of the vector function take the C library's. */
 #define TRIGONOMETRIC(name, near, f)                       \
     static void name(ARGS) {                               \
@@ -393,12 +403,40 @@ static void transpose_32(int64_t rows, int64_t n, const void *from, int64_t stri
     }
 FOLD(add_f32, float, double, a + b)
 FOLD(mul_f32, float, double, a *b)
-FOLD(max_f32, float, float, greatest_f32(a, b))
-FOLD(min_f32, float, float, least_f32(a, b))
 FOLD(add_f64, double, double, a + b)
 FOLD(mul_f64, double, double, a *b)
-FOLD(max_f64, double, double, greatest_f64(a, b))
-FOLD(min_f64, double, double, least_f64(a, b))
+/* Plain comparisons, unless there are NaN, or zeros among which the sign decides. */
+#define FOLD_EXTREME(name, T, compare, exact)                                           \
+    FOLD(exact_##name, T, T, exact(a, b))                                               \
+    static void fold_##name(int64_t n, const void *px, int64_t phase, void *lanes) {    \
+        const T *x = px;                                                                \
+        T *acc = lanes, v[2 * TN_STRIP_LANES];                                          \
+        int64_t i = 0;                                                                  \
+        int odd[2 * TN_STRIP_LANES] = {0}, any = n < 2 * TN_STRIP_LANES;                \
+        for (int l = 0; l < 2 * TN_STRIP_LANES; l++) {                                  \
+            v[l] = acc[l % TN_STRIP_LANES];                                             \
+            any |= v[l] != v[l];                                                        \
+        }                                                                               \
+        for (; i + 2 * TN_STRIP_LANES <= n; i += 2 * TN_STRIP_LANES)                    \
+            for (int l = 0; l < 2 * TN_STRIP_LANES; l++) {                              \
+                T b = x[i + l];                                                         \
+                odd[l] |= b != b ? -1 : 0;                                              \
+                v[l] = v[l] compare b ? v[l] : b;                                       \
+            }                                                                           \
+        for (int l = 0; l < 2 * TN_STRIP_LANES; l++)                                    \
+            any |= odd[l] | (v[l] == 0);                                                \
+        if (any) {                                                                      \
+            fold_exact_##name(n, px, phase, lanes);                                     \
+            return;                                                                     \
+        }                                                                               \
+        for (int l = 0; l < TN_STRIP_LANES; l++)                                        \
+            acc[l] = v[l] compare v[l + TN_STRIP_LANES] ? v[l] : v[l + TN_STRIP_LANES]; \
+        fold_exact_##name(n - i, x + i, 0, lanes);                                      \
+    }
+FOLD_EXTREME(max_f32, float, >, greatest_f32)
+FOLD_EXTREME(min_f32, float, <, least_f32)
+FOLD_EXTREME(max_f64, double, >, greatest_f64)
+FOLD_EXTREME(min_f64, double, <, least_f64)
 #define FOLD_INTEGERS(type, T, U)         \
     FOLD(add_##type, T, T, (U)a + (U)b)   \
     FOLD(mul_##type, T, T, (U)a *(U)b)    \
