@@ -40,6 +40,9 @@ typedef struct tn_session_options {
                    where nothing is held is garbage */
     bool oversubscribe; /* testing aid: more threads than CPUs */
     bool
+        measure; /* cpu: a run takes memory as any other, but computes nothing, and always ends with TN_ERR_LIMIT, the largest values
+                    named. tn_session_measured tells under which limit of the heap the same would succeed */
+    bool
         describe_only; /* to look at with tn_session_describe and tn_session_graph: weights are not read, it does not run */
 } tn_session_options;
 
@@ -47,6 +50,10 @@ typedef struct tn_session_options {
 TN_API tn_session *tn_session_create(tn_model *model, const tn_session_options *options);
 /* Runs that are under way on other threads end with TN_ERR_CANCELLED; it returns when they have. No run may begin any more. */
 TN_API void tn_session_destroy(tn_session *session);
+
+/* After a run of a session made with `measure`: the heap's peak until then, and whether that is all; false: what only data decides is
+   not counted. */
+TN_API bool tn_session_measured(const tn_session *session, uint64_t *peak_bytes);
 
 /* What is fed: a tensor, or any object (then tensor is NULL). Borrowed for the call. */
 typedef struct tn_binding {

@@ -137,6 +137,10 @@ void tn_heap_set_limit(tn_heap *heap, size_t bytes) {
     atomic_store(&heap_of(heap)->limit, bytes);
 }
 
+size_t tn_heap_limit(const tn_heap *heap) {
+    return atomic_load(&const_heap_of(heap)->limit);
+}
+
 void tn_heap_fail_at(tn_heap *heap, uint64_t n, bool and_after) {
     heap = heap_of(heap);
     atomic_store(&heap->fail_countdown, 0);

@@ -17,6 +17,8 @@ void *tn_realloc(tn_heap *heap, void *block, size_t new_size);
 void tn_free(tn_heap *heap, void *block);
 /* For a heap whose allocator takes from another heap: a failure keeps that one's error. */
 void tn_heap_relay_errors(tn_heap *heap);
+/* 0: none. */
+size_t tn_heap_limit(const tn_heap *heap);
 /* Byte counts that never come from malloc (mappings are not counted; packed arenas are). */
 char *tn_strdup(tn_heap *heap, const char *text);
 char *tn_strndup(tn_heap *heap, const char *text, size_t length); /* NUL is added; text may hold NULs */

@@ -37,7 +37,7 @@ struct tn_heap_cache {
     size_t live, held;  /* bytes of blocks */
     size_t asked, most; /* bytes asked for and live; the most so far */
     size_t refused;
-    bool poison;
+    bool poison, tight;
     uint64_t filled[CLASSES / 64];
     head *list[CLASSES];
 };
@@ -70,14 +70,14 @@ static void unlink_first(tn_heap_cache *c, uint32_t class, head **at) {
         c->filled[class / 64] &= ~((uint64_t)1 << class % 64);
 }
 
-/* A free block of at least `size` bytes, in this many classes from the smallest that may have one; or NULL. */
-static head *take(tn_heap_cache *c, size_t size, uint32_t classes) {
+/* A free block of at least `size` bytes (no more, if `exact`), in this many classes from the smallest that may have one; or NULL. */
+static head *take(tn_heap_cache *c, size_t size, uint32_t classes, bool exact) {
     uint32_t first = class_of(size);
     for (uint32_t class = first; class < CLASSES && class < first + classes; class ++) {
         if (!(c->filled[class / 64] >> class % 64 & 1))
             continue;
         for (head **at = &c->list[class]; *at; at = &(*at)->next)
-            if ((*at)->size >= size) {
+            if (exact ? (*at)->size == size : (*at)->size >= size) {
                 head *h = *at;
                 unlink_first(c, class, at);
                 return h;
@@ -106,9 +106,10 @@ static void *cache_alloc(void *user, size_t size, size_t align) {
     c->asked += size;
     c->most = c->asked > c->most ? c->asked : c->most;
     size_t room = c->most + c->most / 8;
-    head *h = take(c, size, 8); /* less than twice as large */
-    if (!h && c->live + c->held + size > room)
-        h = take(c, size, CLASSES);
+    bool exact = tn_heap_limit(c->parent) != 0;
+    head *h = take(c, size, exact ? 1 : 8, exact); /* less than twice as large */
+    if (!h && !exact && c->live + c->held + size > room)
+        h = take(c, size, CLASSES, false);
     if (!h) {
         shrink(c, room > c->live + size ? room - c->live - size : 0);
         h = tn_alloc_aligned(c->parent, ALIGN + size, ALIGN);
@@ -148,6 +149,8 @@ static void cache_free(void *user, void *block, size_t size, size_t align) {
     c->filled[class / 64] |= (uint64_t)1 << class % 64;
     c->live -= h->size;
     c->held += h->size;
+    if (c->tight)
+        shrink(c, 0);
     tn_mutex_unlock(c->mutex);
 }
 
@@ -182,6 +185,19 @@ size_t tn_heap_cache_refused(tn_heap_cache *c) {
     c->refused = 0;
     tn_mutex_unlock(c->mutex);
     return refused;
+}
+
+void tn_heap_cache_yield(tn_heap_cache *c, uint64_t bytes) {
+    size_t limit = tn_heap_limit(c->parent), used = tn_heap_in_use(c->parent);
+    if (!limit || (used <= limit && bytes <= limit - used))
+        return;
+    tn_mutex_lock(c->mutex);
+    shrink(c, 0);
+    tn_mutex_unlock(c->mutex);
+}
+
+void tn_heap_cache_tighten(tn_heap_cache *c) {
+    c->tight = true;
 }
 
 void tn_heap_cache_poison(tn_heap_cache *c, bool on) {

@@ -22,6 +22,7 @@ struct tn_pool { // NOLINT(clang-analyzer-optin.performance.Padding)
     int workers;  /* running ones; changed only by the owner of a run */
     bool refused; /* the system refused a thread: more are not asked for */
     bool spins;   /* there are enough processors for every thread */
+    bool idle;    /* runs nothing */
     tn_thread *handles;
 
     /* The fork count the pool was built for, times two; plus one while it is being rebuilt for it. */
@@ -79,6 +80,11 @@ tn_pool *tn_pool_create(tn_heap *heap, int threads) {
         return NULL;
     }
     return pool;
+}
+
+void tn_pool_idle(tn_pool *pool, bool idle) {
+    if (pool)
+        pool->idle = idle;
 }
 
 int tn_pool_threads(const tn_pool *pool) {
@@ -191,6 +197,8 @@ static void run_alone(int64_t pieces, void (*run)(void *ctx, int64_t piece), voi
 }
 
 void tn_pool_run(tn_pool *pool, int64_t pieces, void (*run)(void *ctx, int64_t piece), void *ctx) {
+    if (pool && pool->idle)
+        return;
     if (!pool || pool->threads == 1 || pieces <= 1 || !rebuild_after_fork(pool) || atomic_exchange(&pool->busy, true)) {
         run_alone(pieces, run, ctx);
         return;

@@ -9,6 +9,8 @@ typedef struct tn_pool tn_pool;
    use, spin for at most tens of microseconds, then park. Survives fork: the child rebuilds its workers on first use. */
 tn_pool *tn_pool_create(tn_heap *heap, int threads);
 void tn_pool_destroy(tn_pool *pool);
+/* While it is idle, nothing is run: what callers allocate around it can be measured. Not during a run. NULL is fine. */
+void tn_pool_idle(tn_pool *pool, bool idle);
 int tn_pool_threads(const tn_pool *pool); /* NULL pool: 1 */
 /* Calls run(ctx, piece) once for each piece in [0, pieces), in any order, on any thread; returns when all are done.
    A call made while another thread's call is running, or from inside a piece, runs on the calling thread alone. NULL pool: serial. */

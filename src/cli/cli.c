@@ -197,7 +197,7 @@ tn_model *tn_cli_load(const tn_cli_options *options, const char *path) {
     return model;
 }
 
-tn_session *tn_cli_session(const tn_cli_options *options, tn_model *model, int threads, bool describe_only) {
+tn_session *tn_cli_session(const tn_cli_options *options, tn_model *model, int threads, tn_cli_use use) {
     tn_backend backend = !options->backend                      ? TN_BACKEND_DEFAULT
                          : strcmp(options->backend, "ref") == 0 ? TN_BACKEND_REFERENCE
                                                                 : TN_BACKEND_CPU;
@@ -206,7 +206,8 @@ tn_session *tn_cli_session(const tn_cli_options *options, tn_model *model, int t
         model, TN_OPTIONS(tn_session_options, .backend = backend, .level = level,
                           .threads = options->threads ? (int)options->threads : threads, .isa = options->isa,
                           .disable = options->disable, .passes = options->passes, .dump = options->dump,
-                          .dims = options->dims.data, .describe_only = describe_only, .max_bytes = options->max_bytes));
+                          .dims = options->dims.data, .measure = use == TN_CLI_MEASURE,
+                          .describe_only = use == TN_CLI_DESCRIBE, .max_bytes = options->max_bytes));
     if (!session)
         tn_cli_say_limit(options);
     return session;

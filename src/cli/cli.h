@@ -35,8 +35,12 @@ tn_status tn_cli_plugins_load(tn_cli_options *options);
 /* After a failure: the hint says which option moves the limit that was met. */
 void tn_cli_say_limit(const tn_cli_options *options);
 tn_model *tn_cli_load(const tn_cli_options *options, const char *path);
-/* `threads`: when the options say nothing; 0: the library's choice. `describe_only`: to look at, not to run. */
-tn_session *tn_cli_session(const tn_cli_options *options, tn_model *model, int threads, bool describe_only);
+/* What a session is made for: to run, to be looked at, to measure runs (see tn_session_options). */
+typedef enum tn_cli_use { TN_CLI_COMPUTE, TN_CLI_DESCRIBE, TN_CLI_MEASURE } tn_cli_use;
+/* `threads`: when the options say nothing; 0: the library's choice. */
+tn_session *tn_cli_session(const tn_cli_options *options, tn_model *model, int threads, tn_cli_use use);
+/* After a failure of a command that runs the model `runs` times: when --memory was too small, the error says what is enough. */
+void tn_cli_say_needed(const tn_cli_options *options, int threads, uint32_t runs);
 
 tn_status tn_cli_run(const tn_cli_options *options);
 tn_status tn_cli_bench(const tn_cli_options *options);

@@ -60,7 +60,7 @@ static tn_status prepare(bench *b) {
     }
     double start = tn_clock();
     if (!(b->model = tn_cli_load(&filled, o->args.data[0])) ||
-        !(b->session = tn_cli_session(&filled, b->model, b->threads, false)))
+        !(b->session = tn_cli_session(&filled, b->model, b->threads, TN_CLI_COMPUTE)))
         return tn_error_status();
     b->create = tn_clock() - start;
     char formula[8];
@@ -300,5 +300,11 @@ tn_status tn_cli_bench(const tn_cli_options *options) {
     tn_error_record error;
     tn_error_save(&error);
     tn_heap_destroy(b.heap);
-    return status == TN_OK ? TN_OK : tn_error_restore(&error);
+    if (status == TN_OK)
+        return TN_OK;
+    tn_error_restore(&error);
+    tn_cli_options filled = *options;
+    filled.fill = options->fill ? options->fill : "random";
+    tn_cli_say_needed(&filled, b.threads, 2);
+    return tn_error_status();
 }

@@ -65,7 +65,7 @@ static tn_status inspect(inspection *f) {
     f->model = tn_cli_load(f->options, f->options->args.data[0]);
     f->graph = tn_model_graph(f->model);
     if (f->model)
-        f->session = tn_cli_session(f->options, f->model, 0, true);
+        f->session = tn_cli_session(f->options, f->model, 0, TN_CLI_DESCRIBE);
     if (!f->session) {
         tn_error_save(&f->error);
         f->status = f->error.status;

@@ -178,7 +178,7 @@ static tn_status run_all(running *r) {
         r->name[i] = fetch->len ? fetch->data[i] : tn_model_output_name(r->model, i);
     TN_TRY(tn_cli_read_inputs(r->options, r->model, &r->in));
     start = tn_clock();
-    r->session = tn_cli_session(r->options, r->model, 0, false);
+    r->session = tn_cli_session(r->options, r->model, 0, TN_CLI_COMPUTE);
     if (!r->session)
         return tn_error_status();
     r->create_ms = 1e3 * (tn_clock() - start);
@@ -215,5 +215,7 @@ tn_status tn_cli_run(const tn_cli_options *options) {
     tn_free(NULL, r.files);
     tn_session_destroy(r.session);
     tn_model_destroy(r.model);
+    if (status != TN_OK)
+        tn_cli_say_needed(options, 0, 1);
     return status;
 }

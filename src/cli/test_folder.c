@@ -48,7 +48,7 @@ static tn_status prepare(state *s, int threads) {
     double start = tn_clock();
     s->model = tn_cli_load(s->options, s->test->model);
     if (s->model)
-        s->session = tn_cli_session(s->options, s->model, threads, false);
+        s->session = tn_cli_session(s->options, s->model, threads, TN_CLI_COMPUTE);
     s->result->ms += 1e3 * (tn_clock() - start);
     if (!s->session)
         return tn_error_status();

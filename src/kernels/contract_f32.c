@@ -414,7 +414,7 @@ static tn_status prepare_at(tn_kernel *k, const tn_kernel_facts *f, const tn_gem
     k->packed = to;
     k->packed_bytes = bytes;
     k->packed_only = true;
-    for (int64_t set = 0; set < sets; set++) {
+    for (int64_t set = 0; set < sets && !f->unfilled; set++) {
         int64_t at[TN_MACHINE_AXES] = {0};
         decode(&r, g.batch, g.n_batch, set, at);
         for (int64_t p = 0; p < g.panels; p++, to += g.k * level->columns)

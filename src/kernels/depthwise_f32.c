@@ -223,7 +223,7 @@ static tn_status prepare(tn_kernel *k, const tn_kernel_facts *f) {
     if (!to)
         return TN_ERR_MEMORY;
     int64_t taps = groups ? w->count / groups : 0;
-    for (int64_t g = 0; g < groups; g++)
+    for (int64_t g = 0; g < groups && !f->unfilled; g++)
         for (int64_t t = 0; t < taps; t++)
             memcpy(&to[t * groups + g], (const char *)w->data + (g * taps + t) * 4, 4);
     k->packed = to;

@@ -95,7 +95,8 @@ typedef struct tn_kernel_args {
 /* What is known of a kernel when its plan is made. */
 typedef struct tn_kernel_facts {
     tn_heap *heap;
-    tn_isa isa; /* the highest level to use */
+    tn_isa isa;    /* the highest level to use */
+    bool unfilled; /* what is prepared is allocated, not written: the plan is measured, it does not compute */
     const void *ctx;
     bool (*constant)(const void *ctx, tn_size size, int64_t *value); /* whether a size is the same at every binding */
     const tn_tensor *(*weights)(const void *ctx, uint32_t slot);     /* the tensor of a constant slot, or NULL */

@@ -109,6 +109,7 @@ typedef struct tn_lower_options {
     int level;  /* 0: a kernel for each operator; 1 and up: fusion */
     tn_isa isa; /* highest level to use */
     const tn_kernel_table *kernels;
+    bool measure;       /* the plan takes the memory that one that computes takes, but computes nothing */
     bool describe_only; /* weights are neither packed nor aligned: the plan shows what it would be, and must not run */
 } tn_lower_options;
 

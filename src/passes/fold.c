@@ -353,9 +353,11 @@ static tn_status fold_computed(folder *f, tn_node node) {
     if (!results)
         return tn_error_status();
     tn_status status = c->evaluate(c->evaluate_ctx, g, node, results);
+    /* what a graph becomes does not depend on a limit of memory */
+    bool starved = status == TN_ERR_MEMORY || (status == TN_ERR_LIMIT && strstr(tn_error_what(), "memory limit"));
     if (status == TN_OK) {
         status = put_results(f, node, results);
-    } else if (status != TN_ERR_MEMORY && status != TN_ERR_CANCELLED && tn_graph_check(g) == TN_OK) {
+    } else if (!starved && status != TN_ERR_CANCELLED && tn_graph_check(g) == TN_OK) {
         /* an error of the model's (an index out of range) is to be found where it runs, if it ever does */
         tn_pass_note(c, g, node, "not folded: %s", tn_error_what());
         tn_error_clear();

@@ -98,6 +98,7 @@ static tn_status block_renew(tn_frame *f, tn_block *b, uint64_t bytes) {
     if (status == TN_OK && (!b->data || b->held < bytes || (f->options->max_bytes && b->held > bytes))) {
         tn_free(f->home, b->data);
         b->held = 0;
+        tn_heap_cache_yield(f->cache, bytes + TN_PLAN_ALIGN);
         b->data = tn_alloc_aligned(f->home, (size_t)bytes + TN_PLAN_ALIGN, TN_PLAN_ALIGN);
         if (b->data)
             b->held = bytes;
@@ -112,6 +113,10 @@ static tn_status block_renew(tn_frame *f, tn_block *b, uint64_t bytes) {
         f->bytes = before;
     }
     return status;
+}
+
+void tn_frame_make_room(const tn_frame *f, uint32_t slot) {
+    tn_heap_cache_yield(f->cache, (uint64_t)f->size[f->plan->slot.data[slot].bytes] + 2 * sizeof(tn_tensor));
 }
 
 /* An output that is made by a kernel lies in a tensor of its own: the caller's, if that can be written in place. */
@@ -140,6 +145,7 @@ static tn_status fetched_slot(tn_frame *f, uint32_t index) {
         return TN_OK;
     }
     TN_TRY(charge(f, (uint64_t)f->size[s->bytes]));
+    tn_frame_make_room(f, index);
     tn_tensor *t = tn_tensor_new(mine ? f->heap : f->home, (tn_dtype)s->dtype, rank, dims);
     if (!t)
         return tn_error_status();

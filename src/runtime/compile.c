@@ -119,8 +119,11 @@ tn_status tn_compile(tn_model *m, const tn_compile_key *key, tn_compiled *c) {
         c->graph = g;
         return TN_OK;
     }
-    tn_lower_options o = {
-        .level = key->level, .isa = key->isa, .kernels = tn_kernels(), .describe_only = key->describe_only};
+    tn_lower_options o = {.level = key->level,
+                          .isa = key->isa,
+                          .kernels = tn_kernels(),
+                          .measure = key->measure,
+                          .describe_only = key->describe_only};
     c->plan = tn_lower(m->heap, g, &o);
     if (!c->plan)
         return tn_error_status();

@@ -141,7 +141,7 @@ static size_t bytes_left(const frame *f) {
     return !limit ? 0 : f->bytes < limit ? (size_t)(limit - f->bytes) : 1;
 }
 
-static tn_status prepare_output(frame *f, uint32_t slot, tn_object **out) {
+tn_status tn_frame_prepare_output(frame *f, uint32_t slot, tn_object **out) {
     const tn_slot *s = &f->plan->slot.data[slot];
     const tn_graph *g = f->plan->graph;
     if (s->kind != TN_SLOT_ARENA && (tn_value_rank(g, s->value) < 0 || s->dtype == TN_DTYPE_NONE))
@@ -171,7 +171,7 @@ static tn_status run_row(frame *f, const tn_host_call *h, tn_object **in, tn_obj
     const tn_op *op = tn_node_op(p->graph, h->node);
     if (!(op->traits & (TN_VIEW | TN_CONSTANT | TN_EFFECT)))
         for (uint32_t i = 0; i < h->output_count; i++)
-            TN_TRY(prepare_output(f, p->slot_list.data[h->outputs + i], &out[i]));
+            TN_TRY(tn_frame_prepare_output(f, p->slot_list.data[h->outputs + i], &out[i]));
     tn_eval e = {.graph = p->graph,
                  .node = h->node,
                  .inputs = h->input_count,
@@ -251,8 +251,17 @@ static tn_status run_host(frame *f, const tn_host_call *h) {
     }
     const tn_op *op = tn_node_op(p->graph, h->node);
     bool plain = op->eval && tn_node_region_count(p->graph, h->node) == 0 && !(op->traits & TN_CALL);
-    if (status == TN_OK)
+    bool garbage = f->options->measure && tn_frame_reads_garbage(f, h);
+    if (f->options->measure)
+        tn_pool_idle(f->options->pool, false);
+    if (status == TN_OK && garbage && !tn_frame_may_run(f, h))
+        status = TN_ERR_FAILED;
+    else if (status == TN_OK)
         status = plain ? run_row(f, h, in, out) : run_regions(f, h, in, out);
+    if (f->options->measure)
+        tn_pool_idle(f->options->pool, true);
+    if (garbage)
+        status = tn_frame_settle_host(f, h, out, status);
     for (uint32_t i = 0; i < h->output_count && status == TN_OK; i++)
         if (out[i] || tn_value_is_wanted(p->graph, tn_node_output(p->graph, h->node, i)))
             status = give(f, p->slot_list.data[h->outputs + i], out[i]);
@@ -312,6 +321,10 @@ static tn_status run_code(frame *f) {
             f->keeping = true;
             /* else each is admitted, shown or guarded by itself */
             bool together = k->chain && !f->lacking && !f->late && !f->options->watch && !f->options->guard;
+            if (f->options->measure && tn_frame_computes(f, in.a, together ? k->chain : 1))
+                args.pool = NULL;
+            else if (f->options->measure)
+                tn_frame_note_garbage(f, in.a, together ? k->chain : 1);
             TN_TRY(show(f, in.a, false));
             tn_status status = together ? tn_chain_run(&args, k->chain) : k->impl->run(&args);
             if (status != TN_OK && !*tn_error_where() && k->node_count)
@@ -333,10 +346,10 @@ static tn_status run_code(frame *f) {
         case TN_DO_BIND: TN_TRY(tn_frame_bind(f, in.a)); break;
         case TN_DO_CHECK: TN_TRY(tn_frame_check(f, in.a, in.b)); break;
         case TN_DO_BRANCH:
-            if (in.a == UINT32_MAX || !condition(f, in.a))
+            if (!f->options->measure && (in.a == UINT32_MAX || !condition(f, in.a))) /* else both, and one trip */
                 pc = in.b - 1;
             break;
-        case TN_DO_LOOP: pc = in.b - 1; break;
+        case TN_DO_LOOP: pc = f->options->measure ? pc : in.b - 1; break;
         case TN_DO_END: return TN_OK;
         }
         if (f->options->guard && in.op != TN_DO_LOOP) /* what lives to the end of a loop is read on the next trip */
@@ -384,6 +397,14 @@ static tn_status take_output(frame *f, uint32_t index, tn_object **out) {
     tn_object *seen = view_object(f, p->output_view.data[index]);
     if (!seen)
         return tn_error_status();
+    if (seen->kind == TN_KIND_TENSOR)
+        tn_heap_cache_yield(f->cache, tn_tensor_bytes((tn_tensor *)seen) + 2 * sizeof(tn_tensor));
+    if (f->options->measure && seen->kind == TN_KIND_TENSOR && !mine) {
+        const tn_tensor *t = (const tn_tensor *)seen;
+        *out = (tn_object *)tn_tensor_new(f->home, (tn_dtype)t->dtype, t->rank, t->dims);
+        tn_object_destroy(seen);
+        return *out ? TN_OK : tn_error_status();
+    }
     if (mine && f->options->apart && f->options->apart[index] >= 0 && seen->kind == TN_KIND_TENSOR) {
         /* other outputs may still be read from what it overwrites */
         *out = (tn_object *)tn_tensor_copy_in(f->heap, (tn_tensor *)seen);
@@ -430,6 +451,11 @@ static void begin(frame *f) {
         tn_heap_cache_poison(f->cache, f->guarded);
     }
     f->bytes = 0;
+    if (f->options->measure) {
+        memset(f->garbage, 0, f->plan->slot.len);
+        f->uncounted = false;
+        tn_heap_cache_tighten(f->cache);
+    }
     memset(f->armed, 0, f->plan->slot.len);
     for (uint32_t i = 0; i <= f->plan->segments; i++)
         f->arena[i].bytes = 0;
@@ -474,6 +500,11 @@ tn_status tn_frame_run(tn_frame *f, const tn_execute_options *options, tn_object
     size_t refused = tn_heap_cache_refused(f->cache);
     if (status == TN_ERR_MEMORY && refused)
         status = restate(refused);
+    if (options->measure) {
+        *options->measured = status == TN_OK && !f->uncounted;
+        *options->measured_bytes = tn_heap_peak(f->home);
+        status = status == TN_OK ? tn_fail(TN_ERR_LIMIT, "the run was measured alone") : status;
+    }
     if (status == TN_ERR_LIMIT)
         tn_frame_say_largest(f);
     for (uint32_t i = 0; i < outputs && status != TN_OK; i++) {

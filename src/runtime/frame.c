@@ -100,12 +100,13 @@ tn_frame *tn_frame_create(const tn_plan *p, tn_heap *heap) {
     f->was_value = tn_alloc_array(heap, symbols + 1u, sizeof *f->was_value);
     f->was_bound = tn_alloc_array(heap, symbols + 1u, sizeof *f->was_bound);
     f->armed = tn_alloc(heap, slots);
+    f->garbage = tn_alloc(heap, slots);
     f->kept = tn_alloc_array(heap, p->kernel.len + 1u, sizeof *f->kept);
     f->life = tn_alloc_array(heap, slots, sizeof *f->life);
     f->which = tn_alloc_array(heap, slots, sizeof *f->which);
     if (!f->cache || !f->size || !f->missing || !f->slot || !f->object || !f->arena || !f->segment ||
-        !f->placed_order || !f->output_of || !f->was_value || !f->was_bound || !f->life || !f->armed || !f->kept ||
-        !f->which || !tn_dim_env_init(&f->env, heap, &p->graph->dims) || !make_lists(f)) {
+        !f->placed_order || !f->output_of || !f->was_value || !f->was_bound || !f->life || !f->armed || !f->garbage ||
+        !f->kept || !f->which || !tn_dim_env_init(&f->env, heap, &p->graph->dims) || !make_lists(f)) {
         tn_frame_destroy(f);
         return NULL;
     }
@@ -128,7 +129,7 @@ void tn_frame_destroy(tn_frame *f) {
     void *const blocks[] = {f->size,      f->missing,   f->slot,         f->object,       f->arena,
                             f->segment,   f->size_list, f->slot_list,    f->read_list,    f->symbol_list,
                             f->life,      f->which,     f->was_value,    f->placed_order, f->was_bound,
-                            f->output_of, f->armed,     f->fetched_list, f->kept};
+                            f->output_of, f->armed,     f->fetched_list, f->kept,         f->garbage};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         tn_free(f->home, blocks[i]);
     tn_heap_cache_destroy(f->cache);

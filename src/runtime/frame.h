@@ -55,6 +55,8 @@ struct tn_frame {
     double began;           /* of the run: tn_clock, where it is profiled */
     bool guarded;           /* the run before was */
     uint8_t *armed;         /* by slot: its zones are filled */
+    uint8_t *garbage;       /* measured: by slot: it does not hold what a run would have left there */
+    bool uncounted;         /* measured: some memory that a run takes is not known */
     tn_tensor *const *into; /* of the run: by output, the caller's tensor or NULL; NULL: none */
 };
 
@@ -68,6 +70,8 @@ void tn_frame_unbind(tn_frame *f, uint32_t segment);
 void tn_frame_say_largest(const tn_frame *f);
 /* Frees what kernels keep: sizes change, or the frame ends. */
 void tn_frame_drop_kept(tn_frame *f);
+/* What is kept for later makes room for a result of a slot's size, where a limit leaves none. */
+void tn_frame_make_room(const tn_frame *f, uint32_t slot);
 /* Forgets how slots were placed: the next run places them anew. */
 void tn_frame_forget(tn_frame *f);
 /* Before a CALL or HOST instruction while f->lacking or f->late: fails when a size that it needs has no value; gives memory to slots that have
@@ -87,6 +91,22 @@ tn_status tn_frame_fail_output(const tn_frame *f, uint32_t output, const tn_tens
 /* --- profile.c ---------------------------------------------------------------------------------------------------------------- */
 /* Tells the run's profile what ran from `start` (tn_clock) to now: instruction `in`, with `count` kernels together from it on. */
 void tn_frame_profile(const tn_frame *f, const tn_instruction *in, uint32_t count, double start);
+/* --- execute.c ---------------------------------------------------------------------------------------------------------------- */
+/* Room for what a host instruction gives to a slot: *out stays NULL where only data decides how much. */
+tn_status tn_frame_prepare_output(tn_frame *f, uint32_t slot, tn_object **out);
+
+/* --- measure.c: with tn_execute_options.measure ------------------------------------------------------------------------------- */
+/* Whether a host instruction reads what no run would read there. */
+bool tn_frame_reads_garbage(const tn_frame *f, const tn_host_call *h);
+/* Whether it ends. */
+bool tn_frame_may_run(const tn_frame *f, const tn_host_call *h);
+/* What such an instruction gave: its results count where sizes alone decide what they take. */
+tn_status tn_frame_settle_host(tn_frame *f, const tn_host_call *h, tn_object **out, tn_status status);
+/* Whether kernels from `first` on are run: only small integers, of which sizes are made, are computed. */
+bool tn_frame_computes(const tn_frame *f, uint32_t first, uint32_t count);
+/* They were not. */
+void tn_frame_note_garbage(tn_frame *f, uint32_t first, uint32_t count);
+
 /* --- guard.c: with tn_execute_options.guard ----------------------------------------------------------------------------------- */
 #define TN_GUARD_ZONE ((size_t)64) /* bytes before and behind each slot, which its alignment allows */
 /* A segment was bound: its slots lie elsewhere. */

@@ -183,6 +183,8 @@ static tn_status run_lane(tn_session *s, const tn_call *call, tn_lane *lane, sto
         return status;
     if (lane->frame) {
         uint64_t bytes = 0;
+        bool measured = false;
+        uint64_t peak = 0;
         tn_execute_options o = {.heap = s->heap,
                                 .pool = s->pool,
                                 .log = log_text,
@@ -195,10 +197,17 @@ static tn_status run_lane(tn_session *s, const tn_call *call, tn_lane *lane, sto
                                 .profile_user = options->profile_user,
                                 .apart = lane->apart,
                                 .guard = s->options.guard,
+                                .measure = s->options.measure,
+                                .measured = &measured,
+                                .measured_bytes = &peak,
                                 .arena_bytes = &bytes};
         status = tn_frame_run(lane->frame, &o, lane->in, lane->into, lane->out);
+        s->measured = measured;
+        s->measured_bytes = peak;
         s->arena_bytes = bytes;
-    } else
+    } else if (s->options.measure)
+        status = tn_fail(TN_ERR_UNSUPPORTED, "not supported: measuring the reference back end, which plans no memory");
+    else
         status = run_reference(s, c, stop, lane->in, lane->out);
     if (status == TN_ERR_MEMORY && !*tn_error_where()) {
         const char *file = tn_graph_metadata(s->model->graph, "file");

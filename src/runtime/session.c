@@ -65,7 +65,8 @@ static tn_status set_options(tn_session *s, const tn_session_options *o) {
                               .dump = text_of(&s->dump),
                               .dims = text_of(&s->dims),
                               .verify = o->verify,
-                              .describe_only = o->describe_only};
+                              .describe_only = o->describe_only,
+                              .measure = o->measure};
     return set_isa(s, o->isa);
 }
 
@@ -112,6 +113,8 @@ tn_session *tn_session_create(tn_model *model, const tn_session_options *options
     if (ok) {
         int threads = s->options.threads ? s->options.threads : tn_cpu_count();
         s->pool = tn_pool_create(s->heap, threads);
+        if (s->pool && s->options.measure)
+            tn_pool_idle(s->pool, true);
         ok = s->pool && (s->parks = tn_park_init(&s->park)) &&
              (s->whole.compiled = tn_model_compile(model, &s->key)) != NULL;
     }
@@ -148,6 +151,12 @@ void tn_session_destroy(tn_session *s) {
 }
 
 /* --- reports -------------------------------------------------------------------------------------------------------------------------- */
+
+bool tn_session_measured(const tn_session *s, uint64_t *peak_bytes) {
+    if (peak_bytes)
+        *peak_bytes = s ? s->measured_bytes : 0;
+    return s && s->measured;
+}
 
 const tn_graph *tn_session_graph(tn_session *s) {
     return s ? s->whole.compiled->graph : NULL;

@@ -52,6 +52,8 @@ struct tn_session {
     uint32_t running;
     _Atomic bool closing;
     _Atomic uint64_t arena_bytes;
+    _Atomic bool measured; /* by the run that was measured last: all of it */
+    _Atomic uint64_t measured_bytes;
 };
 
 /* --- session.c ------------------------------------------------------------------------------------------------------------------ */

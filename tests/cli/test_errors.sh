@@ -226,20 +226,28 @@ printf 'tenon 1\nsymbol N [0, 99]\nsymbol M [0, 99]\ngraph (%%1 "x": f32[N], %%2
 # what a message quotes cannot disturb the terminal
 expect 3 run "$pair" --input $'\033[31m=1' --fill ones
 ! grep -q $'\033' "$err" || fail "an escape sequence reaches the terminal"
-# 5: a limit on the model's memory: the least that is needed, and what needs most. Raised to what is asked for, it is met
-limit=100
-for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
-    "$TENON" run "$digits" --fill ones --memory $limit >"$out" 2>"$err"
+# 5: a limit on the model's memory: what is needed is said at once, to the byte, and what needs most
+needed() { # command, threads, arguments: prints the limit that is enough
+    "$TENON" "$1" "${@:3}" --memory 100 --threads "$2" >"$out" 2>"$err"
     code=$?
-    [ $code = 0 ] && break
-    [ $code = 5 ] || fail "--memory $limit: exit status $code"
-    says "$err" "the memory limit" "--memory"
-    least=$(sed -n 's/.*at least \([0-9]*\) bytes are needed.*/\1/p' <(grep '^tenon: error: ' "$err"))
-    [ "$least" -gt $limit ] || fail "--memory $limit: at least '$least'"
-    cp "$err" "$work/last"
-    limit=$((least + least / 4))
+    [ $code = 5 ] || fail "$1 ${*:3} --memory 100: exit status $code"
+    says "$err" "the memory limit is 100" "the largest" "--memory"
+    sed -n 's/^tenon: error: \([0-9]*\) bytes are needed.*/\1/p' "$err"
+}
+measured=("$digits")
+for name in mnist-cnn bert-tf-graph gpt2-tiny-past scan-lstm bidi-lstm opset-13 sentence-minilm-int8; do
+    [ -f "${TENON_SHARED:-}/models/$name/model.onnx" ] && measured+=("$TENON_SHARED/models/$name/model.onnx")
 done
-[ $code = 0 ] || fail "no limit is met"
-says "$work/last" "the largest"
+for model in "${measured[@]}"; do
+    least=$(needed run 1 "$model" --fill random)
+    [ "${least:-0}" -gt 100 ] || fail "$model: '$least' bytes are needed: $(cat "$err")"
+    "$TENON" run "$model" --fill random --threads 1 --memory "$least" >"$out" 2>"$err" || fail "$model: $least are not enough: $(cat "$err")"
+    "$TENON" run "$model" --fill random --threads 1 >"$work/free" 2>"$err" || fail "$model: $(cat "$err")"
+    cmp -s "$out" "$work/free" || fail "$model: another result with a limit"
+    expect 5 run "$model" --fill random --threads 1 --memory $((least - 1))
+done
+least=$(needed bench 1 "$digits")
+expect 0 bench "$digits" --threads 1 --seconds 0 --warmup 2 --memory "$least"
+expect 5 bench "$digits" --threads 1 --seconds 0 --warmup 0 --memory $((least - 1))
 
 finish
