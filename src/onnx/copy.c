@@ -82,7 +82,7 @@ static const tn_attr *find_attr(const tn_graph *g, tn_node node, const char *nam
 /* The attributes of a copy: references replaced, their defaults where the caller gives nothing. */
 static tn_status copy_attrs(tn_onnx_copier *c, tn_node node, tn_attr **attrs, uint32_t *count, tn_arena *scratch) {
     uint32_t n = tn_node_attr_count(c->from, node);
-    tn_attr *list = tn_arena_alloc(scratch, n * sizeof *list + 1);
+    tn_attr *list = tn_arena_alloc(scratch, (n + 2) * sizeof *list);
     *count = 0;
     *attrs = list;
     if (!list)
@@ -167,11 +167,22 @@ static uint32_t copy_location(tn_onnx_copier *c, tn_node node) {
     return tn_location_make(c->to, dot ? dot + 1 : name, tn_node_name(c->from, node), file ? file : "", 0);
 }
 
+/* One captured input more, the trip. There is room for two attributes. */
+static void add_capture_attrs(tn_attr *attrs, uint32_t *count) {
+    uint32_t i = 0;
+    while (i < *count && strcmp(attrs[i].key, "__captures") != 0)
+        i++;
+    if (i == *count)
+        attrs[(*count)++] = TN_A_INT("__captures", 0);
+    attrs[i].as.i++;
+    attrs[(*count)++] = TN_A_INT(TN_ONNX_TRIP, 1);
+}
+
 static tn_status add_copy(tn_onnx_copier *c, tn_node node, tn_arena *scratch) {
     tn_graph *g = c->to;
     uint32_t inputs = tn_node_input_count(c->from, node), outputs = tn_node_output_count(c->from, node);
     uint32_t regions = tn_node_region_count(c->from, node);
-    tn_value *in = tn_arena_alloc(scratch, inputs * sizeof *in + 1);
+    tn_value *in = tn_arena_alloc(scratch, (inputs + 1) * sizeof *in);
     tn_region *inner = tn_arena_alloc(scratch, regions * sizeof *inner + 1);
     tn_attr *attrs;
     uint32_t attr_count;
@@ -180,6 +191,10 @@ static tn_status add_copy(tn_onnx_copier *c, tn_node node, tn_arena *scratch) {
     for (uint32_t i = 0; i < inputs; i++)
         TN_TRY(copied(c, tn_node_input(c->from, node, i), &in[i]));
     TN_TRY(copy_attrs(c, node, &attrs, &attr_count, scratch));
+    if (c->trip.id && !tn_onnx_trip(c->from, node).id && tn_onnx_draws(c->driver, c->from, node)) {
+        in[inputs++] = c->trip;
+        add_capture_attrs(attrs, &attr_count);
+    }
     for (uint32_t i = 0; i < regions; i++)
         TN_TRY(copy_inner_region(c, tn_node_region(c->from, node, i), &inner[i]));
     tn_graph_at_location(g, copy_location(c, node));

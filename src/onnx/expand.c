@@ -82,6 +82,23 @@ uint32_t tn_onnx_input_count(const tn_graph *g, tn_node node) {
     return captures && captures->as.i > 0 && captures->as.i <= inputs ? inputs - (uint32_t)captures->as.i : inputs;
 }
 
+tn_value tn_onnx_trip(const tn_graph *g, tn_node node) {
+    uint32_t inputs = tn_node_input_count(g, node);
+    return inputs && tn_node_attr(g, node, TN_ONNX_TRIP) ? tn_node_input(g, node, inputs - 1) : (tn_value){0};
+}
+
+bool tn_onnx_draws(const tn_expander *ex, const tn_graph *g, tn_node node) {
+    tn_onnx_identity id;
+    if (tn_node_is_onnx(g, node) && tn_onnx_identify(ex, g, node, &id) == TN_OK &&
+        ((id.row && (id.row->flags & TN_ONNX_RANDOM)) || id.function != UINT32_MAX))
+        return true;
+    for (uint32_t i = 0; i < tn_node_region_count(g, node); i++)
+        for (tn_node n = tn_region_first(g, tn_node_region(g, node, i)); n.id; n = tn_node_next(g, n))
+            if (tn_onnx_draws(ex, g, n))
+                return true;
+    return false;
+}
+
 tn_status tn_onnx_identify(const tn_expander *ex, const tn_graph *g, tn_node node, tn_onnx_identity *out) {
     const char *name = tn_node_op_name(g, node) + sizeof "onnx." - 1, *dot = strrchr(name, '.');
     size_t length = dot ? (size_t)(dot - name) : 0;
@@ -286,7 +303,13 @@ static tn_status inline_call(tn_expander *ex, tn_node node, uint32_t function, t
     tn_region body = tn_graph_function_region(ex->graph, function);
     uint32_t args = tn_region_arg_count(ex->graph, body), results = tn_region_result_count(ex->graph, body);
     uint32_t inputs = tn_onnx_input_count(g, node), outputs = tn_node_output_count(g, node);
-    tn_onnx_copier c = {.to = g, .from = ex->graph, .caller_graph = g, .caller = node, .budget = &ex->budget};
+    tn_onnx_copier c = {.to = g,
+                        .from = ex->graph,
+                        .caller_graph = g,
+                        .caller = node,
+                        .budget = &ex->budget,
+                        .driver = ex,
+                        .trip = tn_onnx_trip(g, node)};
     if (inputs > args || outputs > results) {
         tn_fail(TN_ERR_MODEL,
                 "a call with %" PRIu32 " inputs and %" PRIu32 " outputs of a function with %" PRIu32 " and %" PRIu32,

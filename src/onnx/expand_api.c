@@ -278,9 +278,14 @@ uint32_t tn_expand_body_results(const tn_expand *x, uint32_t region) {
     return tn_region_result_count(x->graph, tn_node_region(x->graph, x->node, region));
 }
 
-/* Copies the body into a region of its own, expands it there (its return follows what is replaced), and moves the nodes. */
 tn_status tn_expand_body(tn_expand *x, uint32_t region, uint32_t n_args, const tn_value *args, uint32_t n_results,
                          tn_value *results) {
+    return tn_expand_trip(x, region, (tn_value){0}, n_args, args, n_results, results);
+}
+
+/* Copies the body into a region of its own, expands it there (its return follows what is replaced), and moves the nodes. */
+tn_status tn_expand_trip(tn_expand *x, uint32_t region, tn_value trip, uint32_t n_args, const tn_value *args,
+                         uint32_t n_results, tn_value *results) {
     tn_graph *g = x->graph;
     tn_region body = tn_node_region(g, x->node, region);
     if (!body.id || n_args != tn_region_arg_count(g, body) || n_results != tn_region_result_count(g, body))
@@ -289,12 +294,15 @@ tn_status tn_expand_body(tn_expand *x, uint32_t region, uint32_t n_args, const t
     if (x->driver->depth >= TN_MAX_NESTING)
         return tn_fail(TN_ERR_LIMIT, "regions are nested deeper than %d", TN_MAX_NESTING);
     tn_insertion at = tn_graph_insertion(g);
-    tn_onnx_copier c = {.to = g, .from = g, .budget = &x->driver->budget};
+    tn_onnx_copier c = {.to = g, .from = g, .budget = &x->driver->budget, .driver = x->driver, .trip = trip};
     tn_region own = tn_region_create(g);
     tn_status status = own.id ? TN_OK : tn_graph_check(g);
     for (uint32_t i = 0; i < n_args && status == TN_OK; i++)
         if (!tn_map_put(g->heap, &c.values, tn_region_arg(g, body, i).id, args[i].id))
             status = tn_error_status();
+    tn_value outer = tn_onnx_trip(g, x->node);
+    if (status == TN_OK && trip.id && outer.id && !tn_map_put(g->heap, &c.values, outer.id, trip.id))
+        status = tn_error_status();
     tn_graph_insert_at_end(g, own);
     if (status == TN_OK)
         status = tn_onnx_copy_region(&c, body, n_results, results);

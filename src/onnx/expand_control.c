@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "onnx/expand_common.h"
+#include "onnx/expander.h"
 
 /* --- values of a type that is not known yet ------------------------------------------------------------------------------------------- */
 
@@ -95,10 +96,29 @@ typedef struct body {
     tn_type *types;      /* [args] */
     uint32_t *free_axes; /* [carried] a bit for each axis whose size may change */
     bool *wrapped;       /* [carried] enters as an optional, is what it holds after each trip */
+    bool counted;        /* Scan: one argument more, the number of the trip */
     build_fn *build;
     void *ctx;
     tn_region region;
 } body;
+
+/* --- trips ------------------------------------------------------------------------------------------------------------------------------- */
+
+/* Whether the body draws random numbers, which then differ from trip to trip. */
+static bool body_draws(const tn_expand *x) {
+    tn_region region = tn_node_region(x->graph, x->node, 0);
+    for (tn_node node = tn_region_first(x->graph, region); node.id; node = tn_node_next(x->graph, node))
+        if (tn_onnx_draws(x->driver, x->graph, node))
+            return true;
+    return false;
+}
+
+/* What tells trip `number` of a loop in trip `outer` (null: in none) from others. A value of its own, which nothing else reads. */
+static tn_value trip_of(tn_graph *g, tn_value outer, tn_value number) {
+    const int64_t odd = 0x5851F42D4C957F2D;
+    tn_value sum = outer.id ? tn_add(g, outer, number) : number;
+    return tn_mul(g, sum, tn_constant_i64(g, 0, 1, &odd));
+}
 
 /* The element type that both have; unranked where they differ, null where they have nothing in common. */
 static tn_type common_element(tn_graph *g, tn_type a, tn_type b) {
@@ -248,7 +268,8 @@ static tn_status add_node(tn_expand *x, const char *op, uint32_t inputs, const t
 static tn_status build_loop(tn_expand *x, void *ctx, const tn_value *args, tn_value *results) {
     const body *b = ctx;
     tn_graph *g = x->graph;
-    TN_TRY(tn_expand_body(x, 0, b->carried, args, b->results - 1, results + 1));
+    tn_value trip = body_draws(x) ? trip_of(g, tn_onnx_trip(g, x->node), args[0]) : (tn_value){0};
+    TN_TRY(tn_expand_trip(x, 0, trip, b->carried, args, b->results - 1, results + 1));
     TN_TRY(truth(x, results[1], &results[1]));
     results[0] = tn_add(g, args[0], tn_scalar(g, TN_I64, 1));
     return tn_graph_check(g);
@@ -384,7 +405,9 @@ static tn_status keep_shapes(tn_expand *x, uint32_t states, const tn_value *befo
 
 static tn_status build_scan(tn_expand *x, void *ctx, const tn_value *args, tn_value *results) {
     const body *b = ctx;
-    TN_TRY(tn_expand_body(x, 0, b->args, args, b->results, results));
+    uint32_t count = b->args - b->counted;
+    tn_value trip = b->counted ? trip_of(x->graph, tn_onnx_trip(x->graph, x->node), args[count]) : (tn_value){0};
+    TN_TRY(tn_expand_trip(x, 0, trip, count, args, b->results, results));
     return keep_shapes(x, b->carried, args, results);
 }
 
@@ -409,10 +432,12 @@ static tn_status expand_scan(tn_expand *x) {
     TN_TRY(per_value(x, "scan_input_directions", scanned, &ways));
     TN_TRY(per_value(x, "scan_output_axes", results - states, &out_axes));
     TN_TRY(per_value(x, "scan_output_directions", results - states, &out_ways));
-    body b = {.carried = states, .args = n, .results = results, .build = build_scan};
+    body b = {.carried = states, .results = results, .build = build_scan};
+    b.counted = body_draws(x);
+    b.args = n + b.counted;
     b.ctx = &b;
-    b.types = tn_expand_alloc(x, n, sizeof *b.types);
-    tn_value *in = tn_expand_alloc(x, n, sizeof *in), *out = tn_expand_alloc(x, (size_t)results + 1, sizeof *out);
+    b.types = tn_expand_alloc(x, b.args, sizeof *b.types);
+    tn_value *in = tn_expand_alloc(x, b.args, sizeof *in), *out = tn_expand_alloc(x, (size_t)results + 1, sizeof *out);
     if (!b.types || !in || !out)
         return tn_error_status();
     for (uint32_t i = 0; i < n; i++) {
@@ -439,11 +464,16 @@ static tn_status expand_scan(tn_expand *x) {
             return tn_error_status();
         b.types[i] = tn_type_tensor(g, tn_value_dtype(g, in[i]), rank - 1, dims + 1);
     }
+    if (b.counted) {
+        tn_dim steps = tn_value_dim(g, in[n - 1], 0);
+        in[n] = tn_iota(g, TN_I64, 1, &steps, 0);
+        b.types[n] = tn_type_tensor(g, TN_I64, 0, NULL);
+    }
     TN_TRY(settle(x, &b));
     tn_attr attr[2] = {TN_A_INT("carried", states)};
     uint32_t attrs = 1;
     TN_TRY(tn_expand_loop_rows(x, b.region, b.carried, 0, attr, &attrs));
-    TN_TRY(add_node(x, "scan", n, in, attrs, attr, 1, &b.region, results, out));
+    TN_TRY(add_node(x, "scan", b.args, in, attrs, attr, 1, &b.region, results, out));
     for (uint32_t i = 0; i < x->outputs && i < results; i++) {
         if (i >= states && (out_axes[i - states] || out_ways[i - states])) {
             int axis, perm[TN_MAX_RANK], rank = tn_value_rank(g, out[i]);
@@ -472,6 +502,8 @@ typedef struct batched {
     tn_dim steps;       /* size of axis 1 of what is scanned */
     const tn_value *xs; /* of the entry being built: [scanned] */
     tn_value length;    /* i64 scalar, with lengths */
+    bool counted;       /* the entry's number is the last argument */
+    tn_value entry;     /* what tells it from others, if so */
     tn_status status;
 } batched;
 
@@ -489,7 +521,8 @@ static tn_status build_step(tn_expand *x, void *ctx, const tn_value *args, tn_va
         in[i] = args[i];
     for (uint32_t i = 0; i < s->scanned; i++)
         in[s->states + i] = tn_gather(g, s->xs[i], s->ways[i] ? back : t, 0);
-    TN_TRY(tn_expand_body(x, 0, s->states + s->scanned, in, s->results, results));
+    tn_value trip = s->counted ? trip_of(g, s->entry, t) : (tn_value){0};
+    TN_TRY(tn_expand_trip(x, 0, trip, s->states + s->scanned, in, s->results, results));
     TN_TRY(keep_shapes(x, s->states, args, results));
     if (!s->lengths)
         return TN_OK;
@@ -525,6 +558,8 @@ static void build_entry(void *ctx, tn_graph *g, const tn_value *args, tn_value *
     if (s->lengths)
         s->length = tn_cast(g, args[0], TN_I64);
     s->xs = args + s->lengths + s->states;
+    if (s->counted)
+        s->entry = trip_of(g, tn_onnx_trip(g, s->x->node), s->xs[s->scanned]);
     if (s->status == TN_OK)
         s->status = scan_entry(s, args + s->lengths, results);
     tn_expand_stick(s->x, s->status);
@@ -541,7 +576,8 @@ static tn_status expand_scan_batched(tn_expand *x) {
             "the body takes %u values and gives %u, for %u inputs", (unsigned)tn_expand_body_args(x, 0),
             (unsigned)s.results, (unsigned)n);
     TN_TRY(per_value(x, "directions", s.scanned, &s.ways));
-    tn_value *in = tn_expand_alloc(x, (size_t)n + 1, sizeof *in),
+    s.counted = body_draws(x);
+    tn_value *in = tn_expand_alloc(x, (size_t)n + 2, sizeof *in),
              *out = tn_expand_alloc(x, (size_t)s.results + 1, sizeof *out);
     if (!in || !out)
         return tn_error_status();
@@ -559,6 +595,10 @@ static tn_status expand_scan_batched(tn_expand *x) {
     }
     s.steps = tn_expand_dim(x, s.states + 1, 1);
     uint32_t count = n + s.lengths;
+    if (s.counted) {
+        tn_dim entries = tn_expand_dim(x, s.states + 1, 0);
+        in[count++] = tn_iota(g, TN_I64, 1, &entries, 0);
+    }
     tn_status status = tn_scan(g, 0, NULL, count, in, build_entry, &s, s.results, out);
     TN_TRY(s.status != TN_OK ? s.status : status);
     for (uint32_t i = 0; i < x->outputs && i < s.results; i++)

@@ -101,7 +101,10 @@ static tn_status expand_one_hot(tn_expand *x) {
     tn_value index = tn_reshape_dims(g, tn_cast(g, tn_expand_input(x, 0), TN_I64), rank, dims);
     tn_value wrapped = tn_add(g, index, tn_expand_size_value(x, depth, TN_I64));
     index = tn_select(g, tn_less(g, index, tn_scalar(g, TN_I64, 0)), wrapped, index);
+    tn_dim two = tn_size(x, 2);
     tn_value values = tn_expand_input(x, 2), side[2];
+    if (!tn_dim_equal(g, tn_expand_dim(x, 2, 0), two))
+        values = tn_reshape_dims(g, values, 1, &two); /* which is where another number is refused */
     for (int i = 0; i < 2; i++)
         side[i] = tn_reshape_dims(g, tn_slice_axis(g, values, 0, i, 1), 0, NULL);
     tn_value hot = tn_equal(g, tn_iota(g, TN_I64, rank, ones, axis), index);

@@ -57,9 +57,30 @@ static tn_status expand_max_pool(tn_expand *x) {
 
 /* --- mean --------------------------------------------------------------------------------------------------------------------------- */
 
-/* How many elements each window counts: a scalar, or the product over the padded axes of a vector along each. The padding that
-   completes the last window of ceil_mode never counts. */
-static tn_value window_count(tn_expand *x, const tn_windows *w, bool with_padding, tn_dtype dtype) {
+/* Windows of w along spatial axis i, `windows` of them, over cells that begin `lo` after the first window: how many
+   cells each meets, as a vector of `dtype`. From where windows begin, not by walking them: they may be of any size. */
+static tn_value cells_met(tn_expand *x, const tn_windows *w, int i, tn_dim windows, tn_dim lo, tn_dim cells,
+                          tn_dtype dtype) {
+    tn_graph *g = x->graph;
+    tn_value zero = tn_scalar(g, TN_I64, 0), step = tn_expand_size_value(x, tn_size(x, w->dilation[i]), TN_I64);
+    tn_value at = tn_sub(
+        g, tn_mul(g, tn_iota(g, TN_I64, 1, &windows, 0), tn_expand_size_value(x, tn_size(x, w->stride[i]), TN_I64)),
+        tn_expand_size_value(x, lo, TN_I64));
+    /* elements of the window before the first cell, and up to the last: numerators that keep a division towards 0 right */
+    tn_value before = tn_sub(g, tn_expand_size_value(x, tn_size(x, w->dilation[i] - 1), TN_I64), at);
+    tn_value until =
+        tn_sub(g, tn_expand_size_value(x, tn_dim_add(g, cells, tn_size(x, w->dilation[i] - 1)), TN_I64), at);
+    if (w->dilation[i] != 1) {
+        before = tn_div(g, before, step);
+        until = tn_div(g, until, step);
+    }
+    until = tn_min(g, until, tn_expand_size_value(x, tn_size(x, w->kernel[i]), TN_I64));
+    return tn_cast(g, tn_max(g, tn_sub(g, until, tn_max(g, before, zero)), zero), dtype);
+}
+
+/* How many elements each window of `sum` counts: a scalar, or the product over the padded axes of a vector along each. The
+   padding that completes the last window of ceil_mode never counts. */
+static tn_value window_count(tn_expand *x, const tn_windows *w, tn_value sum, bool with_padding, tn_dtype dtype) {
     tn_graph *g = x->graph;
     double whole = 1;
     tn_value count = {0};
@@ -68,15 +89,13 @@ static tn_value window_count(tn_expand *x, const tn_windows *w, bool with_paddin
             whole *= (double)w->kernel[i];
             continue;
         }
-        tn_dim zero = tn_size(x, 0), cells = w->in[i], lo = w->lo[i], hi = tn_dim_add(g, w->hi[i], w->more[i]);
+        tn_dim lo = w->lo[i], cells = w->in[i];
         if (with_padding) {
-            tn_dim fewer = tn_dim_min(g, w->more[i], zero);
+            tn_dim fewer = tn_dim_min(g, w->more[i], tn_size(x, 0));
             cells = tn_dim_add(g, tn_dim_add(g, tn_dim_add(g, cells, lo), w->hi[i]), fewer);
-            lo = zero;
-            hi = tn_dim_sub(g, w->more[i], fewer);
+            lo = tn_size(x, 0);
         }
-        tn_value ones = tn_expand_full(x, dtype, 1, 1, &cells);
-        tn_value n = tn_window(g, "sum", ones, &w->kernel[i], &w->stride[i], &w->dilation[i], &lo, &hi);
+        tn_value n = cells_met(x, w, i, tn_value_dim(g, sum, 2 + i), lo, cells, dtype);
         n = tn_expand_along(x, n, w->spatial + 2, 2 + i);
         count = count.id ? tn_mul(g, count, n) : n;
     }
@@ -90,7 +109,8 @@ static tn_status expand_average_pool(tn_expand *x) {
     tn_dtype dtype = tn_expand_dtype(x, 0), wide = tn_wide(dtype);
     TN_TRY(tn_expand_windows(x, &w, NULL, true, tn_expand_int(x, "ceil_mode") != 0));
     tn_value sum = windowed(x, "sum", tn_cast(g, tn_expand_input(x, 0), wide), &w);
-    tn_value count = window_count(x, &w, tn_expand_int(x, "count_include_pad") != 0, wide);
+    TN_BUILT(x, sum);
+    tn_value count = window_count(x, &w, sum, tn_expand_int(x, "count_include_pad") != 0, wide);
     return tn_expand_set(x, 0, tn_cast(g, tn_div(g, sum, count), dtype));
 }
 

@@ -1,5 +1,6 @@
 /* Random numbers: RandomUniform, RandomNormal, their -Like forms, Bernoulli, Multinomial, Dropout. They come from the counting generator of
-   the primitives. Without a seed each node has one of its own (TN_ONNX_SEED), the same in every run: runs can be repeated. */
+   the primitives. Without a seed each node has one of its own (TN_ONNX_SEED), the same in every run: runs can be repeated.
+   In a loop the generator's offset (TN_ONNX_TRIP) tells trips apart. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -32,6 +33,12 @@ static int64_t own_seed(const tn_expand *x) {
     return given ? given->as.i : tn_onnx_seed(x->graph, x->node, 0);
 }
 
+static tn_value random_node(tn_expand *x, const char *op, tn_dtype dtype, int rank, const tn_dim *dims, int64_t seed) {
+    const tn_attr attrs[] = {TN_A_DIMS("shape", rank, dims), TN_A_DTYPE("dtype", dtype), TN_A_INT("seed", seed)};
+    tn_value offset = tn_onnx_trip(x->graph, x->node);
+    return tn_graph_add(x->graph, op, offset.id ? 1 : 0, &offset, 3, attrs);
+}
+
 /* f16 and bf16 are drawn in f32 and rounded. */
 static tn_value draw(tn_expand *x, const char *op, tn_dtype dtype, int rank, const tn_dim *dims) {
     union {
@@ -39,8 +46,7 @@ static tn_value draw(tn_expand *x, const char *op, tn_dtype dtype, int rank, con
         uint32_t bits;
     } seed = {.f = (float)tn_expand_float(x, "seed")};
     int64_t number = tn_expand_has_attr(x, "seed") ? (int64_t)seed.bits : own_seed(x);
-    const tn_attr attrs[] = {TN_A_DIMS("shape", rank, dims), TN_A_DTYPE("dtype", dtype), TN_A_INT("seed", number)};
-    return tn_graph_add(x->graph, op, 0, NULL, 3, attrs);
+    return random_node(x, op, dtype, rank, dims, number);
 }
 
 /* The attribute "dtype", or what is the rule without it. */
@@ -179,11 +185,10 @@ static bool known_number(tn_expand *x, uint32_t input, double *value) {
 
 /* Uniform numbers in [0, 1): with a seed those of numpy's generator, as the standard's own tests have them. */
 static tn_value dropout_numbers(tn_expand *x, int rank, const tn_dim *dims) {
-    bool seeded = tn_expand_has_attr(x, "seed");
-    const tn_attr attrs[] = {TN_A_DIMS("shape", rank, dims),
-                             TN_A_INT("seed", seeded ? tn_expand_int(x, "seed") : own_seed(x)),
-                             TN_A_DTYPE("dtype", TN_F32)};
-    return tn_graph_add(x->graph, seeded ? "random_mt19937" : "random_uniform", 0, NULL, seeded ? 2 : 3, attrs);
+    if (!tn_expand_has_attr(x, "seed"))
+        return random_node(x, "random_uniform", TN_F32, rank, dims, own_seed(x));
+    const tn_attr attrs[] = {TN_A_DIMS("shape", rank, dims), TN_A_INT("seed", tn_expand_int(x, "seed"))};
+    return tn_graph_add(x->graph, "random_mt19937", 0, NULL, 2, attrs);
 }
 
 /* data * mask / (1 - ratio), where the mask is true with the probability 1 - ratio; or the data, when training_mode is false. */

@@ -331,6 +331,9 @@ static tn_status expand_col2im(tn_expand *x) {
     if (tn_dim_is_const(g, dims[1], &channels))
         TN_RULE(x, channels % taps == 0, "axis 1 has %" PRId64 " entries: no multiple of the block's %" PRId64,
                 channels, taps);
+    if (!tn_dim_equal(g, blocks, dims[2]) &&
+        !x->final) /* where no block meets the image nothing is read that could tell */
+        return tn_expand_later(x, "needs the number of columns");
     /* at[point][tap]: the block's element `tap` of the block whose position is (point + pad - offset) / stride */
     tn_dim table[2] = {points, tn_size(x, taps)};
     tn_value at = {0}, inside = {0}, zero = tn_scalar(g, TN_I64, 0);

@@ -247,7 +247,8 @@ static tn_status expand_stft(tn_expand *x) {
     frames = tn_dim_floordiv(g, tn_dim_sub(g, tn_expand_dim(x, 0, 1), length), step);
     frames = tn_dim_add(g, frames, tn_size(x, 1));
     TN_SIZED(x, frames);
-    TN_RULE(x, !tn_size_at_most(x, frames, -1), "a frame is longer than the signal");
+    TN_RULE(x, !tn_size_at_most(x, tn_dim_sub(g, tn_expand_dim(x, 0, 1), length), -1),
+            "a frame is longer than the signal");
     tn_dim grid[2] = {frames, length};
     tn_value at = tn_mul(g, tn_iota(g, TN_I64, 2, grid, 0), tn_expand_size_value(x, step, TN_I64));
     at = tn_add(g, at, tn_iota(g, TN_I64, 2, grid, 1));

@@ -239,6 +239,8 @@ static tn_status expand_tensor_scatter(tn_expand *x) {
     int64_t size, room;
     if (tn_dim_is_const(g, with[axis], &size) && tn_dim_is_const(g, dims[axis], &room))
         TN_RULE(x, size <= room, "an update of %" PRId64 " entries does not fit into a cache of %" PRId64, size, room);
+    else if (!tn_size_at_least(x, dims[axis], 1) && !x->final) /* without places nothing is read that could tell */
+        return tn_expand_later(x, "needs the sizes of cache and update");
     tn_dim one = tn_size(x, 1), batch[3] = {dims[0], one, one}, outer = tn_size_product(x, axis - 1, dims + 1),
            inner = tn_size_product(x, rank - axis - 1, dims + axis + 1);
     TN_SIZED(x, outer);

@@ -42,6 +42,9 @@ typedef struct tn_onnx_identity {
 tn_status tn_onnx_identify(const tn_expander *ex, const tn_graph *graph, tn_node node, tn_onnx_identity *out);
 /* Inputs of the operator itself, without the captured values after them. */
 uint32_t tn_onnx_input_count(const tn_graph *graph, tn_node node);
+/* Whether a node, or one in its graphs, draws random numbers: calls of functions may. */
+bool tn_onnx_draws(const tn_expander *ex, const tn_graph *graph, tn_node node);
+tn_value tn_onnx_trip(const tn_graph *graph, tn_node node); /* null: it has none */
 static inline bool tn_node_is_onnx(const tn_graph *graph, tn_node node) {
     const tn_op *op = tn_node_op(graph, node);
     return op && op->dialect == TN_DIALECT_ONNX;
@@ -50,6 +53,9 @@ static inline bool tn_node_is_onnx(const tn_graph *graph, tn_node node) {
 /* The attribute of a random node that has no seed, and of calls of functions: a number of its own, the same whether the node is expanded
    at once or when it runs. */
 #define TN_ONNX_SEED "__seed"
+/* INT 1, of a node in a loop's body that draws random numbers, itself or inside: its last captured input is an i64 that tells the trip
+   from others (and the trips of the loops around it): the offset of the generator. */
+#define TN_ONNX_TRIP "__trip"
 /* expand_random.c: from the names of a node and its first output; `times`: how many before it are called so. */
 int64_t tn_onnx_seed(const tn_graph *graph, tn_node node, uint64_t times);
 /* That of a node in the body of a function, for a call. */
@@ -69,6 +75,9 @@ typedef struct tn_onnx_copier {
     tn_node caller;
     uint64_t *budget;
     int depth;
+    const tn_expander
+        *driver; /* with `trip`: it becomes the last input (TN_ONNX_TRIP) of nodes that draw and have none */
+    tn_value trip;
 } tn_onnx_copier;
 tn_status tn_onnx_copy_node(tn_onnx_copier *c, tn_node node);
 /* All nodes but the return, to the insertion point; results[] are what the region returns. */

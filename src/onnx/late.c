@@ -21,10 +21,13 @@ typedef struct late {
 } late;
 
 /* Whether the contents of an input are part of the form. */
-static bool is_parameter(const tn_object *object, bool constants) {
+static bool is_parameter(const tn_eval *e, uint32_t input, bool constants) {
+    const tn_object *object = e->in[input];
     if (!object || tn_object_kind(object) != TN_KIND_TENSOR)
         return false;
     const tn_tensor *t = (const tn_tensor *)object;
+    if (input + 1 == e->inputs && tn_onnx_trip(e->graph, e->node).id)
+        return false; /* another number in each trip */
     return constants || t->count <= (tn_dtype_is_float((tn_dtype)t->dtype) ? SMALL_FLOAT : SMALL);
 }
 
@@ -100,7 +103,7 @@ static tn_status add_input(late *l, uint32_t index, bool constants, tn_value *va
     if (!object)
         return TN_OK;
     const char *name = tn_value_name(l->e->graph, tn_node_input(l->e->graph, l->e->node, index));
-    if (is_parameter(object, constants)) {
+    if (is_parameter(l->e, index, constants)) {
         tn_tensor *t = (tn_tensor *)object;
         tn_tensor *whole =
             tn_tensor_create_in(g->heap, (tn_dtype)t->dtype, t->rank, t->dims); /* the caller's may change */
@@ -242,13 +245,13 @@ static void key_object(tn_text *key, const tn_object *object, bool contents, int
 static bool make_key(const tn_eval *e, bool constants, tn_text *key) {
     size_t contents = 0;
     for (uint32_t i = 0; i < e->inputs; i++)
-        if (is_parameter(e->in[i], constants))
+        if (is_parameter(e, i, constants))
             contents += tn_tensor_bytes((const tn_tensor *)e->in[i]);
     if (contents > TN_LATE_KEY)
         return false;
     tn_text_add(key, constants ? "all" : "");
     for (uint32_t i = 0; i < e->inputs; i++)
-        key_object(key, e->in[i], is_parameter(e->in[i], constants), 0);
+        key_object(key, e->in[i], is_parameter(e, i, constants), 0);
     return !key->failed && key->len <= TN_LATE_KEY;
 }
 
@@ -395,7 +398,7 @@ tn_status tn_onnx_late_eval(tn_eval *e) {
     }
     bool more = false, retry;
     for (uint32_t i = 0; i < e->inputs; i++)
-        more = more || (is_parameter(e->in[i], true) && !is_parameter(e->in[i], false));
+        more = more || (is_parameter(e, i, true) && !is_parameter(e, i, false));
     tn_status status = attempt(e, false, more, &retry);
     /* an expansion may need the contents of a large input */
     if (status == TN_OK && retry)

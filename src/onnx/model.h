@@ -11,7 +11,8 @@
      __kept      STRING  other fields of the node's message, as they stand in the file
      __graph:NAME  STRINGS  of a graph attribute: its name; "VALUE: TYPE" for each value whose type it declares
      __graph_kept:NAME  STRING  other fields of that graph's message
-     __captures  INT     nodes with regions: so many inputs at the end are not the operator's, but what the regions read from outside */
+     __captures  INT     nodes with regions: so many inputs at the end are not the operator's, but what the regions read from outside
+                         (and, of nodes that draw random numbers in a loop, what tells the trip) */
 #ifndef TN_ONNX_MODEL_H
 #define TN_ONNX_MODEL_H
 

@@ -235,5 +235,8 @@ uint32_t tn_expand_body_args(const tn_expand *x, uint32_t region);
 uint32_t tn_expand_body_results(const tn_expand *x, uint32_t region);
 tn_status tn_expand_body(tn_expand *x, uint32_t region, uint32_t n_args, const tn_value *args, uint32_t n_results,
                          tn_value *results);
+/* The same of a loop's body that draws random numbers: `trip` is the TN_ONNX_TRIP of its nodes. Null: it draws none. */
+tn_status tn_expand_trip(tn_expand *x, uint32_t region, tn_value trip, uint32_t n_args, const tn_value *args,
+                         uint32_t n_results, tn_value *results);
 
 #endif

@@ -13,10 +13,11 @@
 
 #include "support/paths.h"
 
-enum { OUTPUTS = 10, COUNT = 12 };
+enum { OUTPUTS = 14, COUNT = 12 };
 
 static const char *const outputs[OUTPUTS] = {"normal", "uniform", "bernoulli", "multinomial", "dropout",
-                                             "first",  "second",  "third",     "branch",      "loop"};
+                                             "first",  "second",  "third",     "branch",      "loop",
+                                             "trip",   "trip_in", "trip_back", "step"};
 
 static void put_cast(tn_text *graph, const char *from, const char *to, int dtype) {
     tn_text attrs = message();
@@ -53,14 +54,50 @@ static tn_text branch(const char *op) {
     return g;
 }
 
+static void put_axis(tn_text *graph, const char *from, const char *to) {
+    tn_text attrs = message();
+    attr_int(&attrs, "axis", 1);
+    put_message(graph, 1, node_bytes("Gather", "", from, to, attrs));
+}
+
+/* Draws by way of a function and a branch, in a loop in a loop. */
+static tn_text inner_body(const char *shape) {
+    tn_text g = message(), attrs = message();
+    attr_graph(&attrs, "then_branch", branch("RandomNormalLike"));
+    attr_graph(&attrs, "else_branch", branch("RandomUniformLike"));
+    put_message(&g, 1, node_bytes("If", "", "c", "drawn_here", attrs));
+    put_call(&g, "F", "called");
+    put_node(&g, "Add", "", "drawn_here,called", "d");
+    put_node(&g, "Identity", "", "go_in", "on_in");
+    put_text(&g, 2, "inner");
+    put_value(&g, 11, "j", TN_I64, "");
+    put_value(&g, 11, "go_in", TN_BOOL, "");
+    put_value(&g, 11, "e", TN_F32, shape);
+    put_node(&g, "Identity", "", "e", "e_out");
+    put_value(&g, 12, "on_in", TN_BOOL, "");
+    put_value(&g, 12, "e_out", TN_F32, shape);
+    put_value(&g, 12, "d", TN_F32, NULL);
+    return g;
+}
+
+static tn_text step(const char *shape) {
+    tn_text g = message();
+    put_node(&g, "RandomNormalLike", "", "row", "row_drawn");
+    put_text(&g, 2, "step");
+    put_value(&g, 11, "row", TN_F32, shape);
+    put_value(&g, 12, "row_drawn", TN_F32, shape);
+    return g;
+}
+
 /* `shape` of the input: NULL, so that all is expanded when it runs, or the one it has. */
 static tn_text model_of(const char *shape) {
-    static const int64_t one = 1, two = 2;
+    static const int64_t one = 1, two = 2, none = 0;
     tn_text g = message(), attrs = message(), body = message();
     put_value(&g, 11, "x", TN_F32, shape);
     put_value(&g, 11, "c", TN_BOOL, "");
     put_ints(&g, 5, "one", 1, &one);
     put_ints(&g, 5, "trips", 1, &two);
+    put_ints(&g, 5, "zero", 1, &none);
     put_floats(&g, 5, "half", 0, NULL, &(float){0.5f});
     put_node(&g, "RandomNormalLike", "", "x", "normal");
     put_node(&g, "RandomUniformLike", "", "x", "uniform");
@@ -80,15 +117,28 @@ static tn_text model_of(const char *shape) {
     put_message(&g, 1, node_bytes("If", "", "c", "branch", attrs));
     put_node(&body, "RandomNormalLike", "", "a", "b");
     put_node(&body, "Identity", "", "go", "on");
+    attrs = message();
+    attr_graph(&attrs, "body", inner_body(shape));
+    put_message(&body, 1, node_bytes("Loop", "", "trips,,b", "last,inside", attrs));
     put_text(&body, 2, "body");
     put_value(&body, 11, "i", TN_I64, "");
     put_value(&body, 11, "go", TN_BOOL, "");
     put_value(&body, 11, "a", TN_F32, shape);
     put_value(&body, 12, "on", TN_BOOL, "");
     put_value(&body, 12, "b", TN_F32, shape);
+    put_value(&body, 12, "inside", TN_F32, NULL);
     attrs = message();
     attr_graph(&attrs, "body", body);
-    put_message(&g, 1, node_bytes("Loop", "", "trips,,x", "loop", attrs));
+    put_message(&g, 1, node_bytes("Loop", "", "trips,,x", "loop,rows", attrs));
+    put_node(&g, "Gather", "", "rows,zero", "first_trip"); /* [1, 2, ...] */
+    put_node(&g, "Gather", "", "rows,one", "second_trip");
+    put_axis(&g, "first_trip,zero", "trip");
+    put_axis(&g, "first_trip,one", "trip_in");
+    put_axis(&g, "second_trip,zero", "trip_back");
+    attrs = message();
+    attr_graph(&attrs, "body", step(shape ? "4" : NULL));
+    attr_int(&attrs, "num_scan_inputs", 1);
+    put_message(&g, 1, node_bytes("Scan", "", "x", "step", attrs));
     for (int i = 0; i < OUTPUTS; i++)
         put_value(&g, 12, outputs[i], TN_F32, NULL);
     tn_text m = model_bytes(17, g);
@@ -164,6 +214,8 @@ static void test_own_seeds(void **state) {
         for (int j = 0; j < i; j++)
             if (memcmp(want[i], want[j], sizeof want[i]) == 0)
                 fail_msg("%s and %s have the same numbers", outputs[i], outputs[j]);
+    for (int row = 1; row < 3; row++)
+        assert_memory_not_equal(want[OUTPUTS - 1], want[OUTPUTS - 1] + 4 * row, 4 * sizeof(float)); /* of each step */
 }
 
 int main(void) {

@@ -131,7 +131,7 @@ known("AffineGrid", ORT, "align_corners with one position on an axis: it is at -
       lambda c: attr(c, "align_corners") == 1 and 1 in c.inputs[1].tolist()[2:])
 
 known("AveragePool", STANDARD, "pads and ceil_mode: it pads once more, for the windows over the end, at the wrong place",
-      lambda c: padded(c) and attr(c, "ceil_mode") == 1)
+      lambda c: (padded(c) or strided_past(c)) and attr(c, "ceil_mode") == 1)
 known("MaxPool", ORT, "a window that meets nothing has no largest: it is minus infinity, not the lowest number",
       lambda c: dilated(c) and (padded(c) or auto(c)))
 known("MeanVarianceNormalization", STANDARD, "E[x^2] - E[x]^2 loses the variance of what varies little", lambda c: varies_little(
@@ -275,17 +275,23 @@ def has(case, *what):
     return any(x is not None and x.dtype.kind == "f" and any(w(x).any() for w in what) for x in case.inputs)
 
 
-left_open("GridSample", "no images, or none of their channels: nothing", lambda c: 0 in c.inputs[0].shape[:2])
+left_open("GridSample", "no images, none of their channels, no positions: nothing", lambda c: 0 in c.inputs[0].shape[:2] or 0 in c.inputs[1].shape)
+left_open("STFT", "no frame fits: none", lambda c: c.inputs[0].shape[1] < int(c.inputs[3]) if c.inputs[2] is None else c.inputs[0].shape[1] < c.inputs[2].size)
 left_open("ConvTranspose GlobalAveragePool GlobalMaxPool AveragePool MaxPool LpPool GroupNormalization Col2Im", "nothing in, nothing (or the bias) out: the sizes are those of the formula",
           lambda c: 0 in c.inputs[0].shape)
 left_open("CumSum CumProd", "a list of one axis, as files have it, is that axis", lambda c: c.inputs[1].shape == (1,), texts.scalar_axis)
+left_open("Slice ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Squeeze Unsqueeze",
+          "a number, as files have it, is a list of one", lambda c: any(x is not None and x.ndim == 0 for x in c.inputs[1:]) and not (
+              c.op.startswith("ReduceLog") and is_int(c.inputs[0].dtype)), texts.lists)
+left_open("ReduceLogSum ReduceLogSumExp", "the same of whole numbers, which neither evaluator rounds by the text: no witness",
+          lambda c: c.inputs[1].ndim == 0 and is_int(c.inputs[0].dtype))
 left_open("Mean", "from 8 on the inputs broadcast; the evaluator adds up in place, in the first shape",
           lambda c: c.opset >= 8 and c.inputs[0].shape != np.broadcast_shapes(*[x.shape for x in c.inputs]), texts.mean)
 left_open("OneHot", "depth is a scalar or a list of one; the evaluator makes no size of a list", lambda c: c.inputs[1].shape == (1,), texts.scalar_depth)
 left_open("OneHot", "an index alone has a row, too", lambda c: c.inputs[0].ndim == 0)
 left_open("Pad", "negative pads cut, in every mode", lambda c: (c.inputs[1] < 0).any())
 left_open("Range", "no steps lead away from an infinite limit: max(..., 0)", lambda c: has(c, np.isinf))
-left_open("GridSample RoiAlign", "positions that are not numbers", lambda c: has(c, np.isnan, np.isinf))
+left_open("GridSample RoiAlign MaxRoiPool", "positions that are not numbers", lambda c: has(c, np.isnan, np.isinf))
 left_open("LRN", "[N, C] and any number of axes more; the evaluators take four", lambda c: c.inputs[0].ndim >= 2 and c.inputs[0].ndim != 4 and
           1 <= attr(c, "size") <= 100, texts.lrn)
 left_open("LRN", "as many channels as there are, though the evaluator takes the number of images for theirs",
@@ -309,6 +315,12 @@ left_open("Softmax LogSoftmax Hardmax", "before 11 no range of axis is stated: t
 left_open("Trilu", "k may be any number", lambda c: abs(int(c.inputs[1])) > sum(c.inputs[0].shape[-2:]), texts.near_diagonal)
 left_open("AffineGrid", "an empty grid", lambda c: (c.inputs[1] == 0).any())
 left_open("OneHot", "values of any type; of no classes there is nothing", lambda c: c.inputs[2].dtype == bool or not c.inputs[1].any())
+left_open("OneHot", "values of any type, strings too", lambda c: c.inputs[2].dtype == STRING, texts.one_hot_strings)
+left_open("DequantizeLinear", "a zero point of an 8-bit float: usually none, but the formula is the same",
+          lambda c: c.inputs[2].dtype.name.startswith("float8") and c.inputs[1].size == 1, texts.dequantized)
+left_open("QuantizeLinear DequantizeLinear", "one number for all, whatever its rank", lambda c: c.inputs[1].ndim > 1 and c.inputs[1].size == 1 and
+          not attr(c, "block_size"), texts.scalar_scale)
+left_open("SVMRegressor", "whole numbers are among the types; the evaluator has too small ones", lambda c: is_int(c.inputs[0].dtype), texts.as_floats)
 left_open("RNN LSTM GRU", "activations have parameters by default", lambda c: attr(c, "activations") is not None and attr(c, "activation_alpha") is None)
 left_open("Upsample", "linear along any axes, of any rank; ONNX Runtime takes two, or four of which the outer have scale 1",
           lambda c: attr(c, "mode") == "linear" and min(attr(c, "scales") or c.inputs[1].tolist()) >= 1, texts.upsample_linear)
@@ -319,6 +331,7 @@ left_open("SVMRegressor", "the features alone are one row", lambda c: c.inputs[0
 left_open("LinearRegressor TreeEnsembleRegressor", "whole numbers are among the types", lambda c: is_int(c.inputs[0].dtype))
 left_open("Scaler", "offset and scale are optional", lambda c: attr(c, "offset") is None or attr(c, "scale") is None)
 left_open("TreeEnsemble", "no rows: nothing", lambda c: c.inputs[0].shape[0] == 0 and attr(c, "n_targets"), texts.no_rows)
+left_open("TreeEnsembleClassifier", "no rows: nothing", lambda c: c.inputs[0].shape[0] == 0)
 left_open("TreeEnsembleRegressor TreeEnsemble", "n_targets is optional", lambda c: attr(c, "n_targets") is None)
 left_open("TfIdfVectorizer", "no rows: nothing", lambda c: 0 in c.inputs[0].shape)
 left_open("Resize Upsample", "the nearest of strings or bools is one of them", lambda c: attr(c, "mode", "nearest") == "nearest" and (
@@ -330,8 +343,7 @@ left_open("ConvTranspose", "an output_shape beyond what the kernel reaches: the 
         attr(c, "output_shape"), attr(c, "strides", [1] * 9), c.inputs[0].shape[2:], attr(c, "output_padding", [0] * 9), c.inputs[1].shape[2:],
         attr(c, "dilations", [1] * 9))))
 left_open("OneHotEncoder", "elements of a tensor of any rank: one axis more", lambda c: c.inputs[0].ndim not in (1, 2), texts.one_hot_encoder)
-left_open("MeanVarianceNormalization", "of all floats; before 13 the evaluators' body has constants of f32", lambda c: c.opset < 13 and
-          c.inputs[0].dtype.name in ("float16", "float64"), texts.mean_variance)
+left_open("MeanVarianceNormalization", "of all floats; the evaluators' body has constants of f32", lambda c: c.inputs[0].dtype.name in ("float16", "float64"), texts.mean_variance)
 left_open("LSTM GRU RNN", "no steps: the state stays", lambda c: c.inputs[0].shape[1 if attr(c, "layout") else 0] == 0, texts.without_steps)
 left_open("TreeEnsembleRegressor TreeEnsembleClassifier", "what is no number is missing, and tracks; ONNX Runtime knows version 5 of the domain no more",
           lambda c: c.opset == 5 and has(c, np.isnan) and not attr(c, "base_values"), texts.of_version_3)

@@ -49,10 +49,40 @@ def scalar_axis(case):
     return same_as(case, [case.inputs[0], case.inputs[1].reshape(())])
 
 
+def lists(case):
+    """Axes and steps as the lists that they are."""
+    return same_as(case, [case.inputs[0]] + [x.reshape(1) if x is not None and x.ndim == 0 else x for x in case.inputs[1:]])
+
+
 def scalar_depth(case):
     """Of whole numbers, too, which indices and depth become, and which ONNX Runtime has the operator for."""
     x, depth, values = case.inputs
     return same_as(case, [x.astype(np.int64), depth.reshape(()).astype(np.int64), values])
+
+
+def scalar_scale(case):
+    return same_as(case, [case.inputs[0]] + [None if x is None else x.reshape(()) for x in case.inputs[1:]])
+
+
+def one_hot_strings(case):
+    """Strings, where indices tell a class of [-depth, depth) on, and all others off."""
+    x, depth, values = np.asarray(case.inputs[0]), int(case.inputs[1].item()), case.inputs[2]
+    axis = attr(case, "axis", -1)
+    x = np.expand_dims(np.trunc(x.astype(np.float64)), axis + x.ndim + 1 if axis < 0 else axis)
+    classes = np.arange(depth).reshape([-1 if i == (axis + x.ndim if axis < 0 else axis) else 1 for i in range(x.ndim)])
+    return [np.where((x == classes) | (x + depth == classes), values[1], values[0]).astype(object)]
+
+
+def dequantized(case):
+    """(x - zero point) * scale, of one scale for all."""
+    x, scale, zero = case.inputs
+    with np.errstate(all="ignore"):
+        return [((x.astype(np.float32) - zero.astype(np.float32)) * scale.astype(np.float32)).astype(scale.dtype)]
+
+
+def as_floats(case):
+    x = case.inputs[0].astype(np.float32)
+    return same_as(case, [x.reshape(1, -1) if x.ndim == 1 else x])
 
 
 def near_diagonal(case):
@@ -137,6 +167,10 @@ def of_version_3(case):
     return same_as(case, opset=3)
 
 
+def stacked(rows, like):
+    return np.stack(rows) if rows else np.zeros((0,) + like.shape, like.dtype)
+
+
 def scan(case):
     """The bodies of our draws, whatever they declare. A state that changes its shape has no result."""
     states = slice(1, 2) if case.opset == 8 else slice(0, 1)
@@ -157,11 +191,11 @@ def scan(case):
     zeros = [0] * count
     if case.opset == 8:
         got = [steps(s, x, attr(case, "directions", zeros), zeros) for s, *x in zip(case.inputs[1], *xs)]
-        return [np.stack([s for s, _ in got]), np.stack([np.stack(y) for _, y in got])]
+        return [np.stack([s for s, _ in got]), np.stack([stacked(y, s) for s, y in got])]
     state, ys = steps(case.inputs[0], xs, attr(case, "scan_input_directions", zeros), attr(case, "scan_input_axes", zeros))
     if attr(case, "scan_output_directions", [0])[0]:
         ys = ys[::-1]
-    return [state, np.stack(ys, axis=attr(case, "scan_output_axes", [0])[0])]
+    return [state, np.moveaxis(stacked(ys, state), 0, attr(case, "scan_output_axes", [0])[0])]
 
 
 def without_steps(case):
