@@ -50,7 +50,10 @@ static tn_status expand_det(tn_expand *x) {
         return tn_error_status();
     TN_RULE(x, !tn_dim_never_equal(g, dims[rank - 1], dims[rank - 2]), "the matrices are not square");
     det d = {.x = x, .batch = tn_size_product(x, rank - 2, dims), .n = dims[rank - 1]};
-    if (!tn_dim_equal(g, dims[rank - 1], dims[rank - 2])) /* the reshape refuses what is not square when it runs */
+    bool square = tn_dim_equal(g, dims[rank - 1], dims[rank - 2]);
+    if (!square && !tn_size_at_least(x, d.batch, 1) && !x->final) /* of no matrices all have the same count */
+        return tn_expand_later(x, "needs the sizes of its matrices");
+    if (!square) /* the reshape refuses what is not square when it runs */
         d.n = tn_dim_max(g, dims[rank - 1], dims[rank - 2]);
     TN_SIZED(x, d.n);
     TN_SIZED(x, d.batch);
@@ -255,7 +258,7 @@ static tn_status expand_tensor_scatter(tn_expand *x) {
     }
     tn_value fits = tn_less_equal(g, n, all);
     if (!circular)
-        fits = tn_and(g, tn_greater_equal(g, start, zero), tn_less_equal(g, tn_add(g, start, n), all));
+        fits = tn_and(g, tn_greater_equal(g, start, zero), tn_less_equal(g, start, tn_sub(g, all, n)));
     tn_dim grid[3] = {dims[0], outer, dims[axis]}, prefix[3] = {dims[0], outer, one};
     tn_value from = tn_sub(g, tn_iota(g, TN_I64, 3, grid, 2), start); /* [batch, outer, places] */
     if (circular)

@@ -306,10 +306,13 @@ left_open("Loop", "less than one trip is none", lambda c: c.inputs[0] is not Non
 left_open("Loop", "a condition of one element, whatever its rank", lambda c: c.inputs[1] is not None and c.inputs[1].size == 1)
 left_open("MaxPool", "windows that meet nothing but padding; no window that fits: nothing",
           lambda c: max(attr(c, "pads", [0])) > 100 or 1 in c.inputs[0].shape)
+left_open("AveragePool", "windows that meet nothing but padding, which are 0 / 0; strides beyond the image: one window",
+          lambda c: max(attr(c, "pads", [0])) >= 100 or max(attr(c, "strides", [0])) > 100)
 left_open("MelWeightMatrix", "triangles beyond the spectrum meet no bin of it", lambda c: all(-700 < float(x) < 1e6 for x in c.inputs[3:]),
           texts.mel_weight_matrix)
 left_open("MelWeightMatrix", "edges without a mel (not above -700, infinite, no number) or beyond any spectrum: the text has no result for them",
           lambda c: any(not -700 < float(x) < 1e6 for x in c.inputs[3:]))
+left_open("Scan", "the same of operator set 8, with lengths: no witness", lambda c: bool(c.outputs) and c.opset == 8 and c.inputs[0] is not None)
 left_open("Scan", "sizes that a body declares falsely are warnings", lambda c: bool(c.outputs) and (c.opset > 8 or c.inputs[0] is None), texts.scan)
 left_open("Softmax LogSoftmax Hardmax", "before 11 no range of axis is stated: the rank is one, too, each element for itself", lambda c: c.opset < 11)
 left_open("Trilu", "k may be any number", lambda c: abs(int(c.inputs[1])) > sum(c.inputs[0].shape[-2:]), texts.near_diagonal)
@@ -336,6 +339,8 @@ left_open("TreeEnsembleRegressor TreeEnsemble", "n_targets is optional", lambda 
 left_open("TfIdfVectorizer", "no rows: nothing", lambda c: 0 in c.inputs[0].shape)
 left_open("Resize Upsample", "the nearest of strings or bools is one of them", lambda c: attr(c, "mode", "nearest") == "nearest" and (
     c.inputs[0].dtype in (bool, STRING)) and attr(c, "coordinate_transformation_mode") != "tf_crop_and_resize", texts.moved)
+left_open("Resize", "a region of interest says something with tf_crop_and_resize alone", lambda c: c.opset > 10 and c.inputs[1] is not None and
+          attr(c, "coordinate_transformation_mode") != "tf_crop_and_resize", texts.without_region)
 left_open("Resize", "the same of a region by scales, where both evaluators are wrong: no witness", lambda c: attr(c, "mode", "nearest") == "nearest" and
           c.inputs[0].dtype in (bool, STRING) and attr(c, "coordinate_transformation_mode") == "tf_crop_and_resize")
 left_open("ConvTranspose", "an output_shape beyond what the kernel reaches: the formula's padding is negative", lambda c: any(
