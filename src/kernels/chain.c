@@ -2,7 +2,7 @@
    stays in the cache and never reaches its slot. Which kernels of a chain go together is decided when sizes and addresses are known;
    the bits are those of the kernels one after the other, since no recipe depends on how outputs are grouped. */
 #include "kernels/kernels.h"
-#include "kernels/machine.h"
+#include "kernels/rows.h"
 
 #include <string.h>
 
@@ -10,14 +10,7 @@
 #define ROW_BYTES (512 << 10)  /* of one row between kernels, at most */
 #define PIECE_WORK (1 << 15)
 
-typedef struct link {
-    tn_resolved *resolved; /* that r is of */
-    tn_resolved r;
-    int64_t times;  /* indices of axis 0 that make a row */
-    bool internal;  /* the output is read in the group alone */
-    int64_t row;    /* bytes between rows of the output */
-    size_t scratch; /* where rows of an internal output begin in a block's scratch */
-} link;
+typedef tn_rows_link link;
 
 typedef struct group {
     link *link;
@@ -26,6 +19,7 @@ typedef struct group {
     size_t scratch; /* bytes */
     tn_heap *heap;
     tn_places places;
+    const tn_rows *by_row; /* NULL: blocks of rows */
     _Atomic int failed;
 } group;
 
@@ -62,6 +56,14 @@ static bool overlap(const link *a, const tn_resolved_access *x, int x_axes, cons
     return low[0] < high[1] && low[1] < high[0];
 }
 
+/* Whether an operand is the internal output of an earlier kernel: its link. */
+static const link *maker_of(const group *g, int j, int operand) {
+    for (int i = 0; i < j; i++)
+        if (g->link[i].internal && g->link[j].r.kernel->operand[operand].slot == g->link[i].r.kernel->output[0].slot)
+            return &g->link[i];
+    return NULL;
+}
+
 /* Whether `reader` may read operand k where `writer` writes, row by row. */
 static bool agree(const link *reader, int k, const link *writer, bool later, bool *linked) {
     const tn_resolved_access *in = &reader->r.operand[k], *out = &writer->r.output[0];
@@ -74,7 +76,8 @@ static bool agree(const link *reader, int k, const link *writer, bool later, boo
     return in->base == out->base && keeps_rows(reader, in, axes, writer->row);
 }
 
-/* Whether kernel `last` can run row by row with those before it; these can with each other. */
+/* Whether kernel `last` can run row by row with those before it; these can with each other. What an internal output would be is not in
+   memory. */
 static bool joins(const group *g, int last) {
     const link *l = &g->link[last];
     const tn_resolved *r = &l->r;
@@ -84,10 +87,10 @@ static bool joins(const group *g, int last) {
     for (int i = 0; i < last; i++) {
         const link *other = &g->link[i];
         for (int k = 0; k < r->kernel->operands; k++)
-            if (!agree(l, k, other, true, &linked))
+            if (!(maker_of(g, last, k) && maker_of(g, last, k) != other) && !agree(l, k, other, true, &linked))
                 return false;
         for (int k = 0; k < other->r.kernel->operands; k++)
-            if (!agree(other, k, l, false, &ignored))
+            if (!maker_of(g, i, k) && !agree(other, k, l, false, &ignored))
                 return false;
         if (!other->internal && !l->internal &&
             overlap(l, &r->output[0], r->outer, other, &other->r.output[0], other->r.outer))
@@ -135,14 +138,6 @@ static int grow(group *g, int most) {
 
 /* --- running -------------------------------------------------------------------------------------------------------------------------- */
 
-/* Whether an operand is the internal output of an earlier kernel: its link. */
-static const link *maker_of(const group *g, int j, int operand) {
-    for (int i = 0; i < j; i++)
-        if (g->link[i].internal && g->link[j].r.kernel->operand[operand].slot == g->link[i].r.kernel->output[0].slot)
-            return &g->link[i];
-    return NULL;
-}
-
 static void run_block(const group *g, int64_t first, int64_t rows, char *scratch, tn_resolved_access *copy) {
     for (int j = 0; j < g->count; j++) {
         const link *l = &g->link[j];
@@ -174,10 +169,13 @@ static void piece(void *ctx, int64_t index) {
         g->failed = 1;
         return;
     }
-    for (int64_t b = index * g->per_piece; b < end; b++) {
+    for (int64_t b = index * g->per_piece; b < end && !g->by_row; b++) {
         int64_t first = b * g->block, left = g->rows - first;
         run_block(g, first, left < g->block ? left : g->block, scratch, copy);
     }
+    if (g->by_row)
+        tn_rows_run(g->by_row, index * g->per_piece * g->block, end * g->block < g->rows ? end * g->block : g->rows,
+                    scratch);
     tn_places_give(&g->places, scratch);
 }
 
@@ -208,7 +206,12 @@ static bool prepare(group *g) {
 }
 
 static tn_status run_group(group *g, const tn_kernel_args *args) {
+    tn_rows rows;
     if (g->count > 1 && prepare(g)) {
+        if (tn_rows_make(&rows, g->link, g->count, g->rows)) {
+            g->by_row = &rows;
+            g->scratch = rows.scratch;
+        }
         int64_t pieces = (g->blocks + g->per_piece - 1) / g->per_piece;
         if (tn_places_make(&g->places, g->heap, args->pool, pieces, g->scratch))
             tn_pool_run(args->pool, pieces, piece, g);

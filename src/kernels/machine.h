@@ -172,4 +172,22 @@ bool tn_strip_range_next(tn_strip_range *range, tn_strip_block *block);
 void tn_strip_run_resolved(const tn_resolved *r, tn_pool *pool);
 void tn_reduce_run_resolved(const tn_resolved *r, tn_pool *pool);
 
+/* How the kernel of `r` combines. */
+typedef struct tn_reduction {
+    const tn_resolved *r;
+    const tn_strip_level *level;
+    tn_scalar_op combine;
+    tn_strip_type in, acc; /* types of what is combined and of the result */
+    tn_strip_fn *step;     /* acc op in */
+    uint16_t summand;      /* register */
+    bool lanes;            /* the order matters */
+    bool along;
+    bool whole; /* a row is read in place, whatever its length */
+    uint64_t identity;
+} tn_reduction;
+void tn_reduction_make(tn_reduction *q, const tn_resolved *r); /* `along` and `whole` aside */
+/* The elements of one output side by side: lanes [TN_STRIP_LANES] of `acc` to fold into, and the reduced register from them. */
+void tn_reduction_begin(const tn_reduction *q, void *lanes);
+void tn_reduction_end(const tn_reduction *q, void *lanes, void *to);
+
 #endif

@@ -9,26 +9,13 @@
 #define LANES TN_STRIP_LANES
 #define ACROSS 512 /* outputs of a strip that are combined side by side */
 
-typedef struct reduction {
-    const tn_resolved *r;
-    const tn_strip_level *level;
-    tn_scalar_op combine;
-    tn_strip_type in, acc; /* types of what is combined and of the result */
-    tn_strip_fn *step;     /* acc op in */
-    uint16_t summand;      /* register */
-    bool lanes;            /* the order matters */
-    bool along;
-    bool whole; /* a row is read in place, whatever its length */
-    uint64_t identity;
-} reduction;
-
-static void fill(const reduction *q, int64_t n, void *to) {
+static void fill(const tn_reduction *q, int64_t n, void *to) {
     tn_dtype dtype = q->acc == TN_STRIP_B8 ? TN_BOOL : tn_strip_bytes(q->acc) == 4 ? TN_F32 : TN_F64;
     q->level->load[dtype](n, &q->identity, 0, to);
 }
 
 /* Combines `count` lanes of n accumulators each, `pitch` bytes apart, into the first. */
-static void combine_lanes(const reduction *q, int64_t n, char *acc, int64_t pitch, int64_t count) {
+static void combine_lanes(const tn_reduction *q, int64_t n, char *acc, int64_t pitch, int64_t count) {
     tn_strip_fn *combine = q->level->op[q->combine][q->acc];
     for (int64_t half = LANES / 2; half; half /= 2)
         for (int64_t l = 0; l < half && l + half < count; l++)
@@ -36,7 +23,7 @@ static void combine_lanes(const reduction *q, int64_t n, char *acc, int64_t pitc
 }
 
 /* The outputs of a block, each along its elements, into sums. */
-static void along(const reduction *q, tn_strip *s, const tn_strip_block *b, char *sums) {
+static void along(const tn_reduction *q, tn_strip *s, const tn_strip_block *b, char *sums) {
     const tn_resolved *r = q->r;
     int last = r->outer + r->inner - 1;
     int64_t bytes = tn_strip_bytes(q->acc), most = q->whole ? INT64_MAX : s->program->length;
@@ -61,7 +48,7 @@ static void along(const reduction *q, tn_strip *s, const tn_strip_block *b, char
 }
 
 /* The outputs of a block side by side. `sums` has room for ACROSS * LANES accumulators. */
-static void across(const reduction *q, tn_strip *s, const tn_strip_block *b, char *sums) {
+static void across(const tn_reduction *q, tn_strip *s, const tn_strip_block *b, char *sums) {
     const tn_resolved *r = q->r;
     int64_t n = b->n * b->rows, pitch = n * tn_strip_bytes(q->acc), k = 0;
     int64_t used = !q->lanes ? 1 : r->inner_count < LANES ? r->inner_count : LANES;
@@ -77,7 +64,7 @@ static void across(const reduction *q, tn_strip *s, const tn_strip_block *b, cha
 }
 
 /* Rounds accumulators to the dtype of the reduced register, into `to`. */
-static void round_sums(const reduction *q, int64_t n, const char *sums, void *to) {
+static void round_sums(const tn_reduction *q, int64_t n, const char *sums, void *to) {
     tn_dtype dtype = (tn_dtype)q->r->kernel->reduced;
     tn_strip_type type = tn_strip_type_of(dtype);
     if (q->acc == TN_STRIP_F64 && (dtype == TN_F16 || dtype == TN_BF16)) {
@@ -92,7 +79,7 @@ static void round_sums(const reduction *q, int64_t n, const char *sums, void *to
 }
 
 static void piece(void *ctx, tn_strip_range *range) {
-    const reduction *q = ctx;
+    const tn_reduction *q = ctx;
     tn_strip s;
     tn_strip_block b;
     _Alignas(64) char sums[ACROSS * LANES * 8];
@@ -110,7 +97,7 @@ static void piece(void *ctx, tn_strip_range *range) {
     }
 }
 
-static void set_identity(reduction *q) {
+static void set_identity(tn_reduction *q) {
     static const tn_dtype of_type[] = {TN_F32, TN_F64, TN_I32, TN_I64, TN_U64, TN_BOOL};
     tn_dtype dtype = q->in == q->acc ? (tn_dtype)q->r->kernel->reduced : of_type[q->acc];
     uint64_t element = 0;
@@ -118,19 +105,35 @@ static void set_identity(reduction *q) {
     q->level->load[dtype](1, &element, 0, &q->identity);
 }
 
+void tn_reduction_make(tn_reduction *q, const tn_resolved *r) {
+    const tn_kernel *k = r->kernel;
+    const tn_strip_program *p = k->program;
+    *q = (tn_reduction){.r = r, .level = p->level, .combine = (tn_scalar_op)k->combine};
+    q->summand = (uint16_t)(k->steps ? k->operands + k->steps - 1 : 0);
+    q->in = q->acc = (tn_strip_type)p->type[q->summand];
+    q->lanes = (q->combine == TN_SCALAR_ADD || q->combine == TN_SCALAR_MUL) && q->in <= TN_STRIP_F64;
+    q->step = q->level->op[q->combine][q->in];
+    if (q->lanes && q->in == TN_STRIP_F32) {
+        q->acc = TN_STRIP_F64;
+        q->step = q->combine == TN_SCALAR_ADD ? q->level->add_wide : q->level->mul_wide;
+    }
+    set_identity(q);
+}
+
+void tn_reduction_begin(const tn_reduction *q, void *lanes) {
+    fill(q, LANES, lanes);
+}
+
+void tn_reduction_end(const tn_reduction *q, void *lanes, void *to) {
+    combine_lanes(q, 1, lanes, tn_strip_bytes(q->acc), LANES);
+    round_sums(q, 1, lanes, to);
+}
+
 void tn_reduce_run_resolved(const tn_resolved *r, tn_pool *pool) {
     const tn_kernel *k = r->kernel;
     const tn_strip_program *p = k->program;
-    reduction q = {.r = r, .level = p->level, .combine = (tn_scalar_op)k->combine};
-    q.summand = (uint16_t)(k->steps ? k->operands + k->steps - 1 : 0);
-    q.in = q.acc = (tn_strip_type)p->type[q.summand];
-    q.lanes = (q.combine == TN_SCALAR_ADD || q.combine == TN_SCALAR_MUL) && q.in <= TN_STRIP_F64;
-    q.step = q.level->op[q.combine][q.in];
-    if (q.lanes && q.in == TN_STRIP_F32) {
-        q.acc = TN_STRIP_F64;
-        q.step = q.combine == TN_SCALAR_ADD ? q.level->add_wide : q.level->mul_wide;
-    }
-    set_identity(&q);
+    tn_reduction q;
+    tn_reduction_make(&q, r);
     const tn_resolved_access *x = &r->operand[0];
     int axis = r->outer - 1, last = r->outer + r->inner - 1;
     int64_t outputs = axis >= 0 ? r->extent[axis] : 1;

@@ -218,7 +218,32 @@ static tn_value chain_of(tn_graph *g, unsigned which, tn_value x) {
     case 5: /* rows of two axes */
         return tn_softmax(g, tn_sub(g, x, tn_reduce_sum(g, x, 2, (const int[]){last - 1, last}, true)), -1);
     case 6: return tn_log_softmax(g, tn_add(g, x, tn_reduce_max(g, x, 1, &first, true)), -1);
-    default: return tn_softmax(g, tn_transpose(g, tn_softmax(g, x, -1), NULL), -1);
+    case 7: return tn_softmax(g, tn_transpose(g, tn_softmax(g, x, -1), NULL), -1);
+    case 8: { /* scaled and shifted by rows of x itself */
+        tn_dim zero = tn_dim_const(g, 0), one = tn_dim_const(g, 1), n = tn_value_dim(g, x, last);
+        tn_value row = tn_slice(g, x, (const tn_dim[]){zero, zero, zero}, (const tn_dim[]){one, one, n}, NULL);
+        tn_value scale = tn_reshape_dims(g, row, 1, &n);
+        return tn_layer_norm(g, x, scale, tn_add(g, scale, tn_scalar_like(g, scale, 1)), -1, 1e-5);
+    }
+    case 9: { /* masked: exponentials of which some vanish, and whole rows of them */
+        tn_value masked = tn_select(g, tn_less(g, x, tn_scalar_like(g, x, 0.5)), tn_scalar_like(g, x, -200), x);
+        tn_value none = tn_reduce_max(g, x, 1, &last, true);
+        tn_value hidden =
+            tn_select(g, tn_less(g, none, tn_scalar_like(g, none, 1.98)), tn_scalar_like(g, x, -1e30), masked);
+        return tn_softmax(g, hidden, -1);
+    }
+    case 10: return tn_cast(g, tn_softmax(g, tn_cast(g, x, TN_F16), -1), TN_F32);
+    case 11: return tn_cast(g, tn_layer_norm(g, tn_cast(g, x, TN_F64), (tn_value){0}, (tn_value){0}, -1, 1e-5), TN_F32);
+    case 12: { /* whole numbers, truth values */
+        tn_value i = tn_cast(g, tn_mul(g, x, tn_scalar_like(g, x, 40)), TN_I16);
+        tn_value most = tn_reduce_max(g, i, 1, &last, true), sum = tn_reduce_sum(g, i, 1, &last, true);
+        return tn_cast(g, tn_select(g, tn_less(g, i, sum), tn_sub(g, i, most), tn_mul(g, i, sum)), TN_F32);
+    }
+    default: { /* a row's copy, read after what it was copied from is written again */
+        tn_value a = tn_neg(g, x), b = tn_sub(g, a, tn_reduce_sum(g, a, 1, &last, true));
+        return tn_mul(g, tn_sub(g, b, tn_reduce_min(g, b, 1, &last, true)),
+                      tn_add(g, a, tn_reduce_max(g, b, 1, &last, true)));
+    }
     }
 }
 
@@ -226,7 +251,7 @@ static void test_chains(void **s) {
     (void)s;
     static const int64_t shapes[][3] = {{40, 7, 129}, {3, 200, 64}, {1, 300, 100}, {500, 1, 70}, {2, 1, 20000}};
     for (unsigned i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        for (unsigned which = 0; which < 8; which++) {
+        for (unsigned which = 0; which < 14; which++) {
             tn_graph *g = tn_graph_create();
             tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE(shapes[i][0], shapes[i][1], shapes[i][2]));
             tn_set_output(g, "y", chain_of(g, which, x));
@@ -234,7 +259,7 @@ static void test_chains(void **s) {
             for (int64_t k = 0; k < t->count; k++)
                 if (!(fabs(tn_tensor_get_f64(t, k)) < 3))
                     tn_tensor_set_f64(t, k, 1);
-            check(1000 + 10 * i + which, g, tn_tensor_object(t), false, true);
+            check(1000 + 20 * i + which, g, tn_tensor_object(t), false, true);
         }
 }
 

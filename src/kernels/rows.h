@@ -1,0 +1,80 @@
+/* Rows: kernels of a chain that all walk the same rows, each contiguous, run a row at a time: a step is one call over a row. */
+#ifndef TN_KERNELS_ROWS_H
+#define TN_KERNELS_ROWS_H
+
+#include "kernels/machine.h"
+
+/* Steps that pass over a row together; isa/rows.c. Lanes: those of a sum of f32, TN_STRIP_LANES of f64. */
+typedef struct tn_rows_level {
+    /* to = exp(x - shift), lanes += to */
+    void (*exp_sum)(int64_t n, const float *x, float shift, float *to, double *lanes);
+    /* to = x - shift, lanes += to * to */
+    void (*square_sum)(int64_t n, const float *x, float shift, float *to, double *lanes);
+    /* to = x * factor * scale + shift; `shift` NULL: without it. `to` may be one of the others. */
+    void (*scale_shift)(int64_t n, const float *x, float factor, const float *scale, const float *shift, float *to);
+} tn_rows_level;
+
+extern const tn_rows_level tn_rows_generic, tn_rows_avx2, tn_rows_avx512, tn_rows_neon;
+
+/* A kernel of a chain; its part of a row is `times` indices of axis 0. */
+typedef struct tn_rows_link {
+    tn_resolved *resolved; /* that r is of */
+    tn_resolved r;
+    int64_t times;
+    bool internal;  /* the output is read in the group alone */
+    int64_t row;    /* bytes between rows of the output */
+    size_t scratch; /* where rows of an internal output begin in a block's scratch */
+} tn_rows_link;
+
+#define TN_ROWS_CODES 96
+#define TN_ROWS_PLACES 128
+
+/* Elements that codes read and write: in memory, `step` bytes further each row, or in scratch. */
+typedef struct tn_rows_place {
+    char *base; /* NULL: in scratch */
+    int64_t step;
+    size_t offset; /* in scratch */
+    size_t bytes;  /* in scratch */
+    bool wide;     /* a row of elements; else one */
+    bool lasting;  /* made once, for all rows */
+} tn_rows_place;
+
+typedef enum tn_rows_op {
+    TN_ROWS_STEP,  /* to = run(a, b, c) */
+    TN_ROWS_LOAD,  /* to: elements of a dtype; of one (`stride` 0), or of n side by side */
+    TN_ROWS_STORE, /* and back */
+    TN_ROWS_FOLD,  /* to = the combination of a */
+    TN_ROWS_EXP_SUM,
+    TN_ROWS_SQUARE_SUM, /* of a, less b, into c; the sum to `to` */
+    TN_ROWS_SCALE_SHIFT /* of a by b, c, and d unless it is UINT16_MAX */
+} tn_rows_op;
+
+typedef struct tn_rows_code {
+    uint8_t op, dtype;
+    uint16_t a, b, c, d, to; /* places */
+    int64_t n, stride;
+    const void *immediate; /* STEP: in place of c */
+    union {
+        tn_strip_fn *run;
+        tn_strip_load_fn *load;
+        tn_strip_store_fn *store;
+        const tn_reduction *fold;
+    };
+} tn_rows_code;
+
+typedef struct tn_rows {
+    const tn_rows_level *level;
+    tn_rows_code once[TN_ROWS_CODES], code[TN_ROWS_CODES];
+    tn_rows_place place[TN_ROWS_PLACES];
+    tn_reduction fold[TN_CHAIN_MOST];
+    int onces, codes, places, folds;
+    int64_t length; /* elements of a row */
+    size_t scratch; /* bytes, for each thread */
+} tn_rows;
+
+/* Whether the links have that form: makes *p of them. They outlive it. */
+bool tn_rows_make(tn_rows *p, const tn_rows_link *link, int count, int64_t rows);
+/* Rows [first, end). */
+void tn_rows_run(const tn_rows *p, int64_t first, int64_t end, char *scratch);
+
+#endif
