@@ -6,6 +6,9 @@ install(TARGETS tenon_static tenon_shared EXPORT TenonTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET tenon)
   install(TARGETS tenon RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES ${CMAKE_BINARY_DIR}/share/man DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 RENAME tenon.1)
+  install(FILES ${CMAKE_BINARY_DIR}/share/completion DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+          RENAME tenon)
 endif()
 install(EXPORT TenonTargets NAMESPACE Tenon:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Tenon)
 

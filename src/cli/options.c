@@ -378,6 +378,25 @@ void tn_cli_options_free(tn_cli_options *options) {
 
 /* ---- help ---- */
 
+bool tn_cli_option_at(uint32_t i, tn_cli_option *out) {
+    for (size_t at = 0; at < OPTION_COUNT; at++) {
+        const option_row *o = &option_table[at];
+        if (o->kind == KIND_PLANNED || i--)
+            continue;
+        *out = (tn_cli_option){.dashes = o->name[1] ? "--" : "-",
+                               .name = o->name,
+                               .value = o->value,
+                               .choices = o->choices,
+                               .help = o->help,
+                               .commands = o->commands};
+        out->many = o->kind == KIND_LIST || o->kind == KIND_DIM;
+        out->file = o->value && (strstr(o->value, "FILE") || strstr(o->value, "OUT") || strstr(o->value, ".json"));
+        out->folder = o->value && strcmp(o->value, "DIR") == 0;
+        return true;
+    }
+    return false;
+}
+
 static void help_option(const option_row *o, tn_text *out) {
     char left[64];
     size_t n = 0;

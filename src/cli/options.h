@@ -43,7 +43,7 @@ typedef struct tn_cli_command {
     uint32_t min_args, max_args;
 } tn_cli_command;
 
-/* All subcommands, ended by a NULL name (main.c). */
+/* All subcommands, ended by a NULL name (commands.c). */
 extern const tn_cli_command tn_cli_commands[];
 
 enum {
@@ -60,6 +60,18 @@ enum {
 /* Reads argv. TN_ERR_USAGE, or TN_ERR_UNSUPPORTED for what is not built yet. Free with tn_cli_options_free in any case. */
 tn_status tn_cli_parse(int argc, char **argv, tn_cli_options *out);
 void tn_cli_options_free(tn_cli_options *options);
+/* One option as pages about the command show it. */
+typedef struct tn_cli_option {
+    const char *dashes, *name; /* "--" "input", "-" "o", "-" "O" */
+    const char
+        *value; /* how the value is named; NULL: there is none, or it is one of `choices` right after the flag (-O) */
+    const char *choices; /* "a|b", or NULL */
+    const char *help;
+    uint32_t commands;
+    bool file, folder, many; /* what the value is; whether it may be given more than once */
+} tn_cli_option;
+/* Option i of those that are there; false: there are no more. */
+bool tn_cli_option_at(uint32_t i, tn_cli_option *out);
 /* The help text of the whole command (NULL) or of a subcommand. */
 void tn_cli_help(const tn_cli_command *command, tn_text *out);
 /* Of `count` names, `name_of(ctx, i)`, the one nearest to a misspelt text, or NULL when none is near. */
