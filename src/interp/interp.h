@@ -19,6 +19,8 @@ typedef struct tn_interp_options {
     /* Called after the evaluation of every node, within bodies, functions and composites too; it may change what e->out holds. */
     tn_status (*adjust)(void *ctx, tn_eval *e);
     void *adjust_ctx;
+    /* Called before a node's row evaluates it, on `adjust_ctx`: *done says that it is done, into e->out; then there is nothing to adjust. */
+    tn_status (*instead)(void *ctx, tn_eval *e, bool *done);
     /* Asked before every node and every trip; true ends the run with TN_ERR_CANCELLED. */
     bool (*cancelled)(void *ctx);
     void *cancel_ctx;

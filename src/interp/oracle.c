@@ -72,8 +72,8 @@ typedef struct mover {
     bool every; /* exact arithmetic too: its inputs may have moved across what it rounds to */
 } mover;
 
-static uint64_t next(mover *m) { /* splitmix64 */
-    uint64_t z = m->state += 0x9E3779B97F4A7C15u;
+#define STEP 0x9E3779B97F4A7C15u
+static uint64_t mix(uint64_t z) { /* splitmix64 */
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
     z = (z ^ z >> 27) * 0x94D049BB133111EBu;
     return z ^ z >> 31;
@@ -162,16 +162,30 @@ static inline bool move_f32(float *p, const float *terms, double unit, bool up) 
     return true;
 }
 
-/* terms: the sums of absolute terms of a sum; NULL: no sum. */
-static void move_elements(mover *m, tn_tensor *t, const tn_tensor *terms, double spread, bool exact) {
+typedef struct movement {
+    uint64_t state; /* of the mover, before */
+    tn_tensor *t;
+    const tn_tensor *terms; /* the sums of absolute terms of a sum; NULL: no sum */
+    double unit;
+    bool exact;
+} movement;
+
+enum { GROUP = 64, GROUPS = 512 }; /* elements that share a draw; groups of a piece */
+
+static void move_piece(void *ctx, int64_t piece) {
+    const movement *v = ctx;
+    tn_tensor *t = v->t;
+    const tn_tensor *terms = v->terms;
     tn_dtype dtype = (tn_dtype)t->dtype;
-    double unit = rounding_unit(dtype) * m->scale * (terms ? spread : 1);
-    uint64_t bits = 0;
-    for (int64_t i = 0; i < t->count; i++) {
-        if (i % 64 == 0)
-            bits = next(m);
-        bool up = bits >> i % 64 & 1;
-        if (dtype == TN_F32 && move_f32((float *)t->data + i, terms ? (const float *)terms->data + i : NULL, unit, up))
+    int64_t first = piece * GROUPS * GROUP, left = t->count - first,
+            end = first + (left < GROUPS * GROUP ? left : GROUPS * GROUP);
+    uint64_t bits = 0, state = v->state + (uint64_t)(piece * GROUPS) * STEP;
+    for (int64_t i = first; i < end; i++) {
+        if (i % GROUP == 0)
+            bits = mix(state += STEP);
+        bool up = bits >> i % GROUP & 1;
+        if (dtype == TN_F32 &&
+            move_f32((float *)t->data + i, terms ? (const float *)terms->data + i : NULL, v->unit, up))
             continue;
         double x = tn_load_f64(dtype, t->data, i), size = terms ? tn_load_f64(dtype, terms->data, i) : fabs(x);
         if (isnan(size) || (isnan(x) && !isinf(size)))
@@ -180,12 +194,23 @@ static void move_elements(mover *m, tn_tensor *t, const tn_tensor *terms, double
             tn_store_f64(dtype, t->data, i, up ? (double)INFINITY : (double)NAN);
             continue;
         }
-        tn_store_f64(dtype, t->data, i, up ? x + unit * size : x - unit * size);
-        if (tn_load_f64(dtype, t->data, i) == 0 && !exact)
+        tn_store_f64(dtype, t->data, i, up ? x + v->unit * size : x - v->unit * size);
+        if (tn_load_f64(dtype, t->data, i) == 0 && !v->exact)
             move_zero(dtype, t->data, i, terms != NULL, up);
         else if (isfinite(x) && tn_load_f64(dtype, t->data, i) == x)
             nudge(dtype, t->data, i, up);
     }
+}
+
+static void move_elements(mover *m, tn_pool *pool, tn_tensor *t, const tn_tensor *terms, double spread, bool exact) {
+    movement v = {.state = m->state,
+                  .t = t,
+                  .terms = terms,
+                  .unit = rounding_unit((tn_dtype)t->dtype) * m->scale * (terms ? spread : 1),
+                  .exact = exact};
+    int64_t groups = (t->count + GROUP - 1) / GROUP;
+    tn_pool_run(pool, (groups + GROUPS - 1) / GROUPS, move_piece, &v);
+    m->state += (uint64_t)groups * STEP;
 }
 
 static bool is_product(const tn_eval *e) {
@@ -276,7 +301,7 @@ static tn_status adjust(void *ctx, tn_eval *e) {
         tn_tensor *own = tn_tensor_copy(t);
         if (own) {
             double spread = !sums ? 1 : is_product(e) ? sqrt(term_count(e)) : sqrt(term_count(e)) / 8;
-            move_elements(m, own, (tn_tensor *)terms, spread > 1 ? spread : 1, exact);
+            move_elements(m, e->pool, own, (tn_tensor *)terms, spread > 1 ? spread : 1, exact);
             tn_object_destroy(e->out[i]);
             e->out[i] = tn_tensor_object(own);
         }

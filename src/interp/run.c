@@ -233,13 +233,18 @@ static tn_status evaluate(tn_interp_runner *r, tn_interp_scope *s, tn_eval *e, c
     if (op->eval && !(op->traits & (TN_VIEW | TN_CONSTANT | TN_CONTROL | TN_CALL | TN_EFFECT)))
         for (uint32_t i = 0; i < e->outputs; i++)
             TN_TRY(make_output(r, s, e, i));
-    if (op->eval)
+    bool done = false;
+    if (r->options->instead && op->eval)
+        TN_TRY(r->options->instead(r->options->adjust_ctx, e, &done));
+    if (done)
+        ;
+    else if (op->eval)
         TN_TRY(op->eval(e));
     else if (op->define)
         TN_TRY(run_composite(r, s, e));
     else
         return tn_fail(TN_ERR_UNSUPPORTED, "not supported: %s has no reference evaluation", op->name);
-    if (r->options->adjust && op->eval)
+    if (r->options->adjust && op->eval && !done)
         TN_TRY(r->options->adjust(r->options->adjust_ctx, e));
     TN_TRY(tn_interp_check_bytes(r, 0));
     for (uint32_t i = 0; i < e->outputs; i++) {
@@ -294,7 +299,8 @@ tn_status tn_interp_run_one(tn_interp_runner *r, tn_interp_scope *s, tn_node nod
                  .late = s->plan == r->tapped ? r->options->late : NULL,
                  .late_graph = r->options->late_graph,
                  .adjust = r->options->adjust,
-                 .adjust_ctx = r->options->adjust_ctx};
+                 .adjust_ctx = r->options->adjust_ctx,
+                 .instead = r->options->instead};
     if (e.inputs + e.outputs > FEW) {
         objects = tn_alloc_array(r->heap, (size_t)e.inputs + e.outputs, sizeof(tn_object *));
         if (!objects)

@@ -152,6 +152,7 @@ typedef struct tn_eval {
     /* Called after each node's evaluation, this one's aside, in graphs that this one leads to: see tn_interp_options. NULL: none. */
     tn_status (*adjust)(void *ctx, struct tn_eval *e);
     void *adjust_ctx;
+    tn_status (*instead)(void *ctx, struct tn_eval *e, bool *done);
     /* What nodes that are expanded at run time became, kept from run to run; NULL: nothing is kept. `late_graph` tells `graph` from
        others whose nodes are kept there. */
     struct tn_late_cache *late;

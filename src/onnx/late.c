@@ -315,6 +315,7 @@ static tn_status run(tn_eval *e, const tn_late_form *form) {
                                  .log_ctx = e->log_ctx,
                                  .adjust = e->adjust,
                                  .adjust_ctx = e->adjust_ctx,
+                                 .instead = e->instead,
                                  .late = form->number ? e->late : NULL,
                                  .late_graph = form->number};
     if (status == TN_OK)

@@ -166,6 +166,17 @@ tn_status tn_frame_prepare_output(frame *f, uint32_t slot, tn_object **out) {
     return *out ? TN_OK : tn_error_status();
 }
 
+/* What host instructions lead to is computed as kernels do. */
+static tn_status adjust(void *ctx, tn_eval *e) {
+    const frame *f = ctx;
+    return tn_kernels_adjust((void *)(uintptr_t)f->plan, e);
+}
+
+static tn_status instead(void *ctx, tn_eval *e, bool *done) {
+    const frame *f = ctx;
+    return tn_host_kernels_run(f->host, e, done);
+}
+
 static tn_status run_row(frame *f, const tn_host_call *h, tn_object **in, tn_object **out) {
     const tn_plan *p = f->plan;
     const tn_op *op = tn_node_op(p->graph, h->node);
@@ -185,10 +196,15 @@ static tn_status run_row(frame *f, const tn_host_call *h, tn_object **in, tn_obj
                  .log = f->options->log,
                  .log_ctx = f->options->log_ctx,
                  .late = f->options->late,
-                 .adjust = tn_kernels_adjust,
-                 .adjust_ctx = (void *)(uintptr_t)p};
+                 .adjust = adjust,
+                 .adjust_ctx = f,
+                 .instead = instead};
+    bool done;
+    TN_TRY(tn_host_kernels_run(f->host, &e, &done));
+    if (done)
+        return TN_OK;
     TN_TRY(op->eval(&e));
-    return tn_kernels_adjust((void *)(uintptr_t)p, &e);
+    return adjust(f, &e);
 }
 
 static tn_status run_regions(frame *f, const tn_host_call *h, tn_object **in, tn_object **out) {
@@ -224,8 +240,9 @@ static tn_status run_regions(frame *f, const tn_host_call *h, tn_object **in, tn
                            .log = f->options->log,
                            .log_ctx = f->options->log_ctx,
                            .late = f->options->late,
-                           .adjust = tn_kernels_adjust,
-                           .adjust_ctx = (void *)(uintptr_t)p,
+                           .adjust = adjust,
+                           .adjust_ctx = f,
+                           .instead = instead,
                            .cancelled = f->options->cancelled,
                            .cancel_ctx = f->options->cancel_ctx};
     if (status == TN_OK)

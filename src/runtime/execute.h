@@ -33,8 +33,8 @@ typedef struct tn_execute_options {
     const int32_t *apart;
     bool
         guard; /* testing aid: zones around slots are checked after every instruction, dead slots and fresh memory hold poison */
-    bool measure;          /* as tn_session_options says */
-    bool *measured;        /* with `measure`, as tn_session_measured says */
+    bool measure;   /* as tn_session_options says */
+    bool *measured; /* with `measure`, as tn_session_measured says */
     uint64_t *measured_bytes;
     uint64_t *arena_bytes; /* receives the bytes of the run's arenas; NULL: not wanted */
 } tn_execute_options;

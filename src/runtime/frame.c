@@ -110,6 +110,10 @@ tn_frame *tn_frame_create(const tn_plan *p, tn_heap *heap) {
         tn_frame_destroy(f);
         return NULL;
     }
+    if (p->host.len && !(f->host = tn_host_kernels_create(f->home, f->heap, p->isa))) {
+        tn_frame_destroy(f);
+        return NULL;
+    }
     note_outputs(f);
     f->version = 1;
     for (uint32_t i = 0; i < p->slot.len; i++)
@@ -125,6 +129,7 @@ void tn_frame_destroy(tn_frame *f) {
         tn_free(f->home, f->arena[i].data);
     if (f->kept)
         tn_frame_drop_kept(f);
+    tn_host_kernels_destroy(f->host);
     tn_dim_env_free(&f->env);
     void *const blocks[] = {f->size,      f->missing,   f->slot,         f->object,       f->arena,
                             f->segment,   f->size_list, f->slot_list,    f->read_list,    f->symbol_list,
@@ -151,5 +156,6 @@ void tn_frame_trim(tn_frame *f) {
     }
     tn_frame_forget(f);
     tn_frame_drop_kept(f);
+    tn_host_kernels_trim(f->host);
     tn_heap_cache_trim(f->cache);
 }

@@ -52,12 +52,13 @@ struct tn_frame {
     bool keeping;      /* some kernel does */
     tn_lifetime *life; /* room for placing */
     uint32_t *which;
-    double began;           /* of the run: tn_clock, where it is profiled */
-    bool guarded;           /* the run before was */
-    uint8_t *armed;         /* by slot: its zones are filled */
-    uint8_t *garbage;       /* measured: by slot: it does not hold what a run would have left there */
-    bool uncounted;         /* measured: some memory that a run takes is not known */
-    tn_tensor *const *into; /* of the run: by output, the caller's tensor or NULL; NULL: none */
+    double began;                 /* of the run: tn_clock, where it is profiled */
+    bool guarded;                 /* the run before was */
+    uint8_t *armed;               /* by slot: its zones are filled */
+    uint8_t *garbage;             /* measured: by slot: it does not hold what a run would have left there */
+    struct tn_host_kernels *host; /* NULL: no host instruction */
+    bool uncounted;               /* measured: some memory that a run takes is not known */
+    tn_tensor *const *into;       /* of the run: by output, the caller's tensor or NULL; NULL: none */
 };
 
 /* --- bind.c ------------------------------------------------------------------------------------------------------------------- */
@@ -94,6 +95,15 @@ void tn_frame_profile(const tn_frame *f, const tn_instruction *in, uint32_t coun
 /* --- execute.c ---------------------------------------------------------------------------------------------------------------- */
 /* Room for what a host instruction gives to a slot: *out stays NULL where only data decides how much. */
 tn_status tn_frame_prepare_output(tn_frame *f, uint32_t slot, tn_object **out);
+
+/* --- host_kernel.c ------------------------------------------------------------------------------------------------------------- */
+typedef struct tn_host_kernels tn_host_kernels;
+/* `own`: of itself; `heap`: of what it keeps. */
+tn_host_kernels *tn_host_kernels_create(tn_heap *own, tn_heap *heap, tn_isa isa);
+void tn_host_kernels_destroy(tn_host_kernels *kernels); /* NULL is fine */
+void tn_host_kernels_trim(tn_host_kernels *kernels);    /* forgets all; NULL is fine */
+/* Runs a node whose results depend on the order of sums as a plan would. *done: it was such a node, e->out[0] is filled. */
+tn_status tn_host_kernels_run(tn_host_kernels *kernels, tn_eval *e, bool *done);
 
 /* --- measure.c: with tn_execute_options.measure ------------------------------------------------------------------------------- */
 /* Whether a host instruction reads what no run would read there. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "kernels/kernels.h"
+#include "lower/cost.h"
 #include "onnx/model.h"
 
 /* --- samples ------------------------------------------------------------------------------------------------------------------------- */
@@ -79,10 +80,21 @@ static void visit_symbols(const tn_graph *g, symbols *s) {
     }
 }
 
-bool tn_verify_sizes_vary(const tn_graph *g) {
+static bool sizes_vary(const tn_graph *g) {
     symbols s = {0};
     visit_symbols(g, &s);
     return s.any;
+}
+
+/* How many symbols the shapes of inputs have; at least one where memory is short. */
+static uint32_t count_symbols(const tn_graph *g, tn_heap *heap) {
+    symbols s = {.used = tn_alloc(heap, g->dims.symbol.len + 1u)};
+    uint32_t count = 0;
+    visit_symbols(g, &s);
+    for (uint32_t i = 0; s.used && i < g->dims.symbol.len; i++)
+        count += s.used[i];
+    tn_free(heap, s.used);
+    return count + (s.any && !count);
 }
 
 /* Sample 0 has sizes 1, 1 small ones, 2 small ones and corner values, 3 sizes 0; then in turn. */
@@ -152,9 +164,9 @@ static tn_status make_object(making *m, tn_type type, tn_object **out) {
 }
 
 tn_status tn_verify_sample_make(tn_verify_sample *sample, tn_heap *heap, const tn_graph *g, const uint8_t *wanted,
-                                uint64_t seed, uint32_t index, int64_t least, bool *possible) {
+                                uint64_t seed, uint32_t index, const tn_verify_sizes *sizes, bool *possible) {
     uint64_t state = seed * 0xD1342543DE82EF95u + index + 1;
-    int corners = index % 4 == 2 || (index == 1 && !tn_verify_sizes_vary(g)) ? 4 : 0;
+    int corners = index % 4 == 2 || (index == 1 && (sizes->few || !sizes_vary(g))) ? 4 : 0;
     tn_dim_env env;
     symbols s = {.used = tn_alloc(heap, g->dims.symbol.len + 1u)};
     uint32_t n = tn_graph_input_count(g);
@@ -168,11 +180,14 @@ tn_status tn_verify_sample_make(tn_verify_sample *sample, tn_heap *heap, const t
     visit_symbols(g, &s);
     size_t used =
         (size_t)snprintf(sample->text, sizeof sample->text, "%s values", corners ? "random and corner" : "random");
+    uint32_t symbol = 0;
     for (uint32_t i = 0; i < g->dims.symbol.len; i++) {
         if (!s.used[i])
             continue;
         int64_t low = g->dims.symbol.data[i].low, high = g->dims.symbol.data[i].high, size = pick_size(index, &state);
-        size = size < least ? least : size;
+        bool raised = sizes->raised == UINT32_MAX || sizes->raised == symbol++;
+        size = size > sizes->most ? sizes->most : size;
+        size = raised && size < sizes->least ? sizes->least : size;
         env.value[i] = size < low ? low : size > high ? high : size;
         env.bound[i] = 1;
         if (used < sizeof sample->text - 60)
@@ -199,6 +214,9 @@ void tn_verify_sample_free(tn_verify_sample *sample, tn_heap *heap) {
     *sample = (tn_verify_sample){0};
 }
 
+/* Beyond, sizes are drawn smaller where they may be: the reference runs a sample some ten times. */
+#define MOST_OPERATIONS 1e9
+
 /* --- all of it ------------------------------------------------------------------------------------------------------------------------- */
 
 typedef struct checking {
@@ -211,6 +229,7 @@ typedef struct checking {
     tn_plan *plan;
     tn_pool *pool;
     uint32_t samples;
+    bool few;        /* samples: each takes long */
     uint8_t *wanted; /* by input of the model: without default */
     bool impossible; /* some input has a type of which no value is made up */
 } checking;
@@ -274,17 +293,50 @@ static tn_status for_plan(const checking *c, const tn_verify_sample *sample, tn_
     return TN_OK;
 }
 
-/* One attempt; *refused: the model takes no such inputs. */
-static tn_status try_sample(checking *c, uint32_t index, int64_t least, bool *refused) {
+/* What the plan computes for a sample, as far as it is known; at least so much for each element of the inputs. */
+static tn_status cost_of(const checking *c, const tn_verify_sample *mapped, double *operations) {
+    const tn_graph *g = c->plan->graph;
+    tn_dim_env env;
+    tn_plan_cost cost = {0};
+    if (!tn_dim_env_init(&env, c->heap, &g->dims))
+        return tn_error_status();
+    for (uint32_t i = 0; i < mapped->count; i++) {
+        const tn_tensor *t = mapped->in[i] ? tn_object_tensor(mapped->in[i]) : NULL;
+        tn_value v = tn_graph_input(g, i);
+        for (int d = 0; t && t->rank == tn_value_rank(g, v) && d < t->rank; d++)
+            tn_dim_env_match(&g->dims, &env, tn_value_dim(g, v, d), t->dims[d]);
+    }
+    tn_status status = tn_plan_cost_of(c->plan, &env, &cost);
+    tn_dim_env_free(&env);
+    double elements = 0;
+    for (uint32_t i = 0; i < mapped->count; i++)
+        elements +=
+            mapped->in[i] && tn_object_tensor(mapped->in[i]) ? (double)tn_object_tensor(mapped->in[i])->count : 0;
+    *operations = cost.operations + 1000 * elements;
+    return status;
+}
+
+/* One attempt; *refused: the model takes no such inputs. *large: nor is it tried, it takes too long. */
+static tn_status try_sample(checking *c, uint32_t index, const tn_verify_sizes *sizes, bool *refused, bool *large) {
     tn_verify_sample sample, mapped = {0};
     bool possible;
+    double operations = 0;
     tn_interp_options interp = {.heap = c->heap, .pool = c->pool};
     tn_status status = tn_verify_sample_make(&sample, c->heap, tn_verify_steps_graph(c->steps), c->wanted, c->o->seed,
-                                             index, least, &possible);
+                                             index, sizes, &possible);
+    if (status == TN_OK && possible)
+        status = for_plan(c, &sample, &mapped);
+    if (status == TN_OK && possible && large)
+        status = cost_of(c, &mapped, &operations);
+    if (large)
+        *large = operations > MOST_OPERATIONS;
+    if (status == TN_OK && possible && large && *large) {
+        tn_verify_sample_free(&mapped, c->heap);
+        tn_verify_sample_free(&sample, c->heap);
+        return TN_OK;
+    }
     if (status == TN_OK && possible)
         status = tn_verify_steps_run(c->steps, c->o, &interp, &sample, refused, c->r);
-    if (status == TN_OK && possible && c->r->holds)
-        status = for_plan(c, &sample, &mapped);
     if (status == TN_OK && possible && c->r->holds)
         status = tn_verify_plan_run(c->plan, c->o, &interp, &mapped, c->r);
     *refused |= !possible;
@@ -295,13 +347,39 @@ static tn_status try_sample(checking *c, uint32_t index, int64_t least, bool *re
     return status;
 }
 
-/* Sizes that the model refuses are made larger: windows want room. */
+/* With sizes at most so large that the reference does not take long. When that is not possible: `always` tries the smallest. */
+static tn_status try_sizes(checking *c, uint32_t index, tn_verify_sizes sizes, bool always, bool *refused) {
+    static const int64_t most[] = {INT64_MAX, 4, 2, 1};
+    bool large = true;
+    for (size_t i = 0; i < sizeof most / sizeof *most && large; i++) {
+        bool now = false;
+        sizes.most = most[i];
+        sizes.few = c->few;
+        TN_TRY(try_sample(c, index, &sizes, &now, &large));
+        *refused = large ? *refused : now;
+    }
+    if (!large || !always)
+        return TN_OK;
+    *refused = false;
+    c->few = true;
+    if (!c->o->samples && c->samples > 2)
+        c->samples = 2;
+    return try_sample(c, index, &sizes, refused, NULL);
+}
+
+/* Sizes that the model refuses are made larger, each by itself and all: windows want room. */
 static tn_status check_sample(checking *c, uint32_t index) {
-    static const int64_t least[] = {0, 4, 16, 48, 160, 1024};
-    bool refused = false, vary = tn_verify_sizes_vary(tn_verify_steps_graph(c->steps));
-    for (size_t i = 0; i < sizeof least / sizeof *least && c->r->holds && (i == 0 || (refused && vary)); i++) {
-        refused = false;
-        TN_TRY(try_sample(c, index, least[i], &refused));
+    static const int64_t least[] = {4, 16, 48, 160, 512, 1024};
+    enum { ALONE = 6 };
+    const tn_graph *g = tn_verify_steps_graph(c->steps);
+    uint32_t count = count_symbols(g, c->heap);
+    bool refused = false;
+    TN_TRY(try_sizes(c, index, (tn_verify_sizes){.raised = UINT32_MAX}, true, &refused));
+    for (size_t i = 0; i < sizeof least / sizeof *least && c->r->holds && refused && count; i++) {
+        for (uint32_t k = 0; k < count && k < ALONE && count > 1 && c->r->holds && refused; k++)
+            TN_TRY(try_sizes(c, index, (tn_verify_sizes){.least = least[i], .raised = k}, false, &refused));
+        if (refused && c->r->holds)
+            TN_TRY(try_sizes(c, index, (tn_verify_sizes){.least = least[i], .raised = UINT32_MAX}, false, &refused));
     }
     c->r->samples++;
     c->r->refused += refused;
@@ -319,8 +397,8 @@ static tn_status check(checking *c) {
     for (uint32_t i = 0; i < inputs; i++)
         c->wanted[i] = tn_graph_input_default(g, tn_graph_input(g, i)) == NULL;
     TN_TRY(compile(c));
-    c->samples = c->o->samples ? c->o->samples : tn_verify_sizes_vary(tn_verify_steps_graph(c->steps)) ? 4 : 2;
-    for (uint32_t i = 0; i < c->samples && c->r->holds; i++) {
+    c->samples = c->o->samples ? c->o->samples : sizes_vary(tn_verify_steps_graph(c->steps)) ? 4 : 2;
+    for (uint32_t i = 0; i < c->samples && c->r->holds; i++) { /* they may become fewer */
         if (c->o->progress)
             c->o->progress(c->o->progress_ctx, i, c->samples);
         TN_TRY(check_sample(c, i));

@@ -11,7 +11,7 @@ typedef enum tn_verify_stage { TN_VERIFY_PASS, TN_VERIFY_PLAN, TN_VERIFY_KERNEL 
 
 /* Zero-initialised is fine. */
 typedef struct tn_verify_options {
-    uint32_t samples; /* 0: 4, or 2 when all sizes are fixed */
+    uint32_t samples; /* 0: 4, or 2 when all sizes are fixed or a sample takes long */
     double tolerance; /* also right: off by this share of the rms of a value */
     uint64_t seed;
     int level; /* 0 to 3 */
@@ -55,11 +55,16 @@ typedef struct tn_verify_sample {
     uint32_t count;
     char text[300];
 } tn_verify_sample;
-/* Sizes are `least` at least where the model allows it. *possible false: not a tensor of a known type. */
+/* Which sizes are drawn, where the model's bounds allow it. */
+typedef struct tn_verify_sizes {
+    int64_t least, most;
+    bool few;        /* of the samples: the second has corner values, too */
+    uint32_t raised; /* `least` is for this one of the symbols that inputs have; UINT32_MAX: for all */
+} tn_verify_sizes;
+/* *possible false: not a tensor of a known type. */
 tn_status tn_verify_sample_make(tn_verify_sample *sample, tn_heap *heap, const tn_graph *graph, const uint8_t *wanted,
-                                uint64_t seed, uint32_t index, int64_t least, bool *possible);
+                                uint64_t seed, uint32_t index, const tn_verify_sizes *sizes, bool *possible);
 void tn_verify_sample_free(tn_verify_sample *sample, tn_heap *heap);
-bool tn_verify_sizes_vary(const tn_graph *graph);
 
 /* Graphs before and after each pass, with what must be compared (verify_passes.c). */
 typedef struct tn_verify_steps tn_verify_steps;
