@@ -117,6 +117,7 @@ known("AveragePool LpPool MaxPool", ORT, "VALID and ceil_mode: ceil((n - k + 1) 
       lambda c: attr(c, "auto_pad") == "VALID" and attr(c, "ceil_mode") == 1)
 known("AveragePool LpPool MaxPool Conv", ORT, "auto_pad with strides longer than the kernel: there is no padding less than none",
       lambda c: auto(c) and strided_past(c))
+known("Pad CenterCropPad", STANDARD, "the default of a string is the empty one", lambda c: c.inputs[0].dtype == STRING)
 known("GlobalMaxPool", STANDARD, "reduces one axis too few or too many unless there are two spatial ones", lambda c: c.inputs[0].ndim != 4)
 known("BatchNormalization", STANDARD, "takes the forms before 14 for training", lambda c: c.opset < 14)
 cast_first("BatchNormalization", STANDARD, "running statistics have their own type", lambda c: c.opset >= 14)
@@ -285,6 +286,7 @@ left_open("Slice ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax Reduce
               c.op.startswith("ReduceLog") and is_int(c.inputs[0].dtype)), texts.lists)
 left_open("ReduceLogSum ReduceLogSumExp", "the same of whole numbers, which neither evaluator rounds by the text: no witness",
           lambda c: c.inputs[1].ndim == 0 and is_int(c.inputs[0].dtype))
+left_open("Cast CastLike", "types that came later", lambda c: c.opset < 21)
 left_open("Mean", "from 8 on the inputs broadcast; the evaluator adds up in place, in the first shape",
           lambda c: c.opset >= 8 and c.inputs[0].shape != np.broadcast_shapes(*[x.shape for x in c.inputs]), texts.mean)
 left_open("OneHot", "depth is a scalar or a list of one; the evaluator makes no size of a list", lambda c: c.inputs[1].shape == (1,), texts.scalar_depth)
