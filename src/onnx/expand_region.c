@@ -168,6 +168,12 @@ static tn_status check_regions(tn_expand *x, int columns) {
     return TN_OK;
 }
 
+/* The regions; of another width where that is not known before, this is what refuses them. */
+static tn_value regions_of(tn_expand *x, int columns) {
+    tn_dim dims[2] = {tn_expand_dim(x, 1, 0), tn_size(x, columns)};
+    return tn_reshape_dims(x->graph, tn_expand_input(x, 1), 2, dims);
+}
+
 static tn_status expand_roi_align(tn_expand *x) {
     tn_graph *g = x->graph;
     TN_TRY(check_regions(x, 4));
@@ -197,7 +203,7 @@ static tn_status expand_roi_align(tn_expand *x) {
                       tn_less(g, index, tn_expand_size_value(x, dims[0], TN_I64)));
     a.image = tn_mul(g, index, tn_expand_size_value(x, tn_dim_mul(g, dims[2], dims[3]), TN_I64));
     tn_value box =
-        tn_mul(g, tn_cast(g, tn_expand_input(x, 1), a.wide), tn_scalar(g, a.wide, tn_expand_float(x, "spatial_scale")));
+        tn_mul(g, tn_cast(g, regions_of(x, 4), a.wide), tn_scalar(g, a.wide, tn_expand_float(x, "spatial_scale")));
     if (half)
         box = tn_sub(g, box, tn_scalar(g, a.wide, 0.5));
     for (int i = 0; i < 2; i++) {
@@ -290,7 +296,7 @@ static tn_status expand_max_roi_pool(tn_expand *x) {
     for (int i = 0; i < 4; i++)
         p.dims[i] = tn_expand_dim(x, 0, i);
     p.image = tn_cast(g, tn_expand_input(x, 0), p.wide);
-    tn_value regions = tn_cast(g, tn_expand_input(x, 1), p.wide), y;
+    tn_value regions = tn_cast(g, regions_of(x, 5), p.wide), y;
     TN_TRY(tn_scan(g, 0, NULL, 1, &regions, pool_region, &p, 1, &y));
     return tn_expand_set(x, 0, tn_cast(g, y, dtype));
 }

@@ -52,6 +52,9 @@ tn_status tn_eval_transpose(tn_eval *e) {
     return answer_view(e, view_transposed, perm);
 }
 
+/* A view needs no memory, but who reads it takes its time. */
+#define MAX_SPREAD ((int64_t)1 << 40)
+
 typedef struct broadcast_how {
     int rank;
     int64_t dims[TN_MAX_RANK];
@@ -59,7 +62,7 @@ typedef struct broadcast_how {
 
 static tn_tensor *view_broadcast(tn_eval *e, tn_tensor *x, const void *how) {
     const broadcast_how *to = how;
-    int64_t strides[TN_MAX_RANK] = {0};
+    int64_t strides[TN_MAX_RANK] = {0}, room = MAX_SPREAD;
     for (int i = 0; i < x->rank; i++) {
         int at = to->rank - x->rank + i;
         if (x->dims[i] == to->dims[at]) {
@@ -71,6 +74,12 @@ static tn_tensor *view_broadcast(tn_eval *e, tn_tensor *x, const void *how) {
             tn_fail_hint("a size that is broadcast must be 1, or that of the result");
             return NULL;
         }
+    }
+    for (int i = 0; i < to->rank; i++)
+        room = to->dims[i] ? room / to->dims[i] : MAX_SPREAD; /* of nothing there may be any number */
+    if (room == 0) {
+        tn_eval_fail(e, TN_ERR_LIMIT, "the result has more than 2^40 elements");
+        return NULL;
     }
     return tn_tensor_view(e->heap, x, (tn_dtype)x->dtype, to->rank, to->dims, strides, 0);
 }

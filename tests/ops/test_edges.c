@@ -69,7 +69,9 @@ static void test_huge_views(void **state) {
     static const int64_t huge[2] = {(int64_t)1 << 16, (int64_t)1 << 17}, swap[2] = {1, 0}, three[1] = {3};
     static const int64_t start[2] = {65535, 0}, size[2] = {1, 3}, step[2] = {-1, 40000}, zero[2] = {0, 0},
                          one[2] = {1, 1};
-    static const int64_t more[3] = {2, (int64_t)1 << 16, (int64_t)1 << 17}, axis[1] = {0}, flat[1] = {(int64_t)1 << 33};
+    static const int64_t more[3] = {2, (int64_t)1 << 16, (int64_t)1 << 17},
+                         endless[3] = {1 << 8, (int64_t)1 << 16, (int64_t)1 << 17}, axis[1] = {0},
+                         flat[1] = {(int64_t)1 << 33};
     static const double rows[3] = {0, -1, 65535};
     op_harness h;
     op_harness_begin(&h);
@@ -100,6 +102,7 @@ static void test_huge_views(void **state) {
         limit, TN_OK);
     const op_case refused[] = {
         {.op = row("neg"), .inputs = 1, .in = {x}},
+        {.op = row("broadcast"), .inputs = 1, .in = {x}, .attrs = 1, .attr = {OP_A_DIMS("shape", 3, endless)}},
         {.op = row("concat"), .inputs = 2, .in = {x, x}, .attrs = 1, .attr = {TN_A_INT("axis", 1)}},
         {.op = row("pad"),
          .inputs = 2,

@@ -287,6 +287,10 @@ left_open("Slice ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax Reduce
 left_open("ReduceLogSum ReduceLogSumExp", "the same of whole numbers, which neither evaluator rounds by the text: no witness",
           lambda c: c.inputs[1].ndim == 0 and is_int(c.inputs[0].dtype))
 left_open("Cast CastLike", "types that came later", lambda c: c.opset < 21)
+left_open("Reshape", "of nothing -1 is any size: what the other dimensions leave", lambda c: 0 in c.inputs[0].shape and -1 in c.inputs[1])
+left_open("NonMaxSuppression", "an empty limit is none, as files have it", lambda c: any(x is not None and x.size == 0 for x in c.inputs[2:]))
+left_open("Unique", "of whole numbers of any size", lambda c: c.inputs[0].dtype == np.int32, lambda c: (
+    texts.same_as(c, [c.inputs[0].astype(np.int64)]), lambda results: [results[0].astype(np.int32)] + list(results[1:])))
 left_open("Mean", "from 8 on the inputs broadcast; the evaluator adds up in place, in the first shape",
           lambda c: c.opset >= 8 and c.inputs[0].shape != np.broadcast_shapes(*[x.shape for x in c.inputs]), texts.mean)
 left_open("OneHot", "depth is a scalar or a list of one; the evaluator makes no size of a list", lambda c: c.inputs[1].shape == (1,), texts.scalar_depth)
