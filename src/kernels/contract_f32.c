@@ -11,6 +11,9 @@
 #define SUM_BYTES (256 << 10)  /* of the sums that a piece works at */
 #define PACKED_BYTES (4 << 20) /* of packed rows, all summed elements */
 #define SHORT_RUN 8            /* shorter runs are packed into rows */
+#define WORTH (1 << 17)        /* multiply-adds: less is not worth another thread */
+#define PAYS 24                /* panels that read a row: less, and copying it costs more than it gains */
+#define FAR 64                 /* summed elements: how far ahead the columns of few rows are fetched */
 
 static int64_t batch_count_of_b(const tn_gemm *g) {
     int64_t n = 1;
@@ -97,8 +100,10 @@ static bool rows_collide(const tn_gemm *g) {
 static void cut(tn_gemm *g, int threads) {
     const tn_gemm_level *level = g->level;
     g->panels = (g->n + level->columns - 1) / level->columns;
-    if (g->direct && g->taps == 1 && g->panels >= 4 && rows_collide(g))
+    bool whole = g->run == g->k && !g->r->operand[0].guards && g->m > TN_GEMM_MAX_ROWS;
+    if (g->direct && whole && (g->panels >= PAYS || (g->panels >= 4 && rows_collide(g))))
         g->direct = false;
+    g->interleaved = !g->direct && whole;
     int64_t line = g->direct ? g->run : g->k, parts = 1;
     g->segment = line;
     g->groups = g->per_group = 1;
@@ -120,7 +125,10 @@ static void cut(tn_gemm *g, int threads) {
         most = fit < most ? fit : most;
     }
     most = most < 4 * level->rows ? 4 * level->rows : most > 1200 ? 1200 : most;
-    int64_t wanted = threads > 1 ? 4 * threads : 1, even = (g->m * g->batches + wanted - 1) / wanted;
+    int64_t wanted = threads > 1 ? 4 * threads : 1;
+    double worth = (double)g->m * (double)g->n * (double)g->k * (double)g->batches / WORTH;
+    wanted = worth < 1 ? 1 : worth < (double)wanted ? (int64_t)worth : wanted;
+    int64_t even = (g->m * g->batches + wanted - 1) / wanted;
     if (even < most && even >= 4 * level->rows)
         most = even;
     g->blocks = (g->m + most - 1) / most;
@@ -194,7 +202,7 @@ typedef struct scratch {
     tn_gemm_row *row;
     const float **table;
     int64_t *length;
-    float *zeros, *rows, *panel, *sums;
+    float *zeros, *rows, *line, *panel, *sums;
     float **out;
     char *place; /* NULL: `small` does */
     _Alignas(64) char small[4096];
@@ -211,6 +219,7 @@ static size_t scratch_lay(const tn_gemm *g, int64_t rows, int64_t width, scratch
            length = aligned((size_t)g->segments * sizeof *s->length),
            zeros = aligned((size_t)g->segment * sizeof(float)),
            packed = g->direct ? 0 : aligned((size_t)(rows * g->pitch) * sizeof(float)),
+           line = g->interleaved && g->load[0] ? aligned((size_t)(g->level->rows * g->pitch) * sizeof(float)) : 0,
            panel = g->packed ? 0 : aligned((size_t)(g->k * g->level->columns) * sizeof(float)),
            sums = g->in_place ? 0 : aligned((size_t)(rows * width) * sizeof(float)),
            out = aligned((size_t)rows * sizeof *s->out);
@@ -220,12 +229,13 @@ static size_t scratch_lay(const tn_gemm *g, int64_t rows, int64_t width, scratch
         s->length = (int64_t *)(void *)(p += table);
         s->zeros = (float *)(void *)(p += length);
         s->rows = (float *)(void *)(p += zeros);
-        s->panel = (float *)(void *)(p += packed);
+        s->line = (float *)(void *)(p += packed);
+        s->panel = (float *)(void *)(p += line);
         s->sums = (float *)(void *)(p += panel);
         s->out = (float **)(void *)(p + sums);
         memset(s->zeros, 0, zeros);
     }
-    return row + table + length + zeros + packed + panel + sums + out;
+    return row + table + length + zeros + packed + line + panel + sums + out;
 }
 
 static bool scratch_make(tn_gemm *g, int64_t rows, scratch *s) {
@@ -241,49 +251,96 @@ static void scratch_free(tn_gemm *g, scratch *s) {
         tn_places_give(&g->places, s->place);
 }
 
-/* Adds group `group` of the sums of one panel; rows in tiles of nearly the same height. */
-static void sum_panel(const tn_gemm *g, const scratch *s, int64_t rows, int64_t panel, int64_t group,
-                      const float *columns) {
-    const tn_gemm_level *level = g->level;
-    int64_t segment = group * g->per_group, end = segment + g->per_group, left = g->n - panel * level->columns;
-    end = end < g->segments ? end : g->segments;
+/* Where group `group` of a panel's columns begins: its first segment, and the elements before it. */
+static int64_t group_start(const tn_gemm *g, int64_t group, int64_t *segment) {
     int64_t line = g->direct ? g->run : g->k, parts = g->segments ? g->segments / g->taps : 1;
-    columns += (segment / parts * line + segment % parts * g->segment) * level->columns;
+    *segment = group * g->per_group;
+    return *segment / parts * line + *segment % parts * g->segment;
+}
+
+/* Adds group `group` of the sums of one panel, rows in tiles. Meanwhile the columns that are read next are fetched. */
+static void sum_panel(const tn_gemm *g, const scratch *s, int64_t rows, int64_t panel, int64_t group,
+                      const float *columns, const float *next) {
+    const tn_gemm_level *level = g->level;
+    int64_t segment, left = g->n - panel * level->columns, first = group_start(g, group, &segment), elements = 0;
+    int64_t end = segment + g->per_group < g->segments ? segment + g->per_group : g->segments;
+    for (int64_t i = segment; i < end; i++)
+        elements += s->length[i];
     int64_t tiles = (rows + level->rows - 1) / level->rows;
-    for (int64_t tile = 0, i = 0; tile < tiles; tile++) {
+    tn_gemm_tile t = {.columns = (int)(left < level->columns ? left : level->columns),
+                      .runs = g->k ? end - segment : 0,
+                      .length = s->length + segment,
+                      .stride = rows,
+                      .b = columns + first * level->columns,
+                      .add = group > 0,
+                      .ahead = (uintptr_t)next,
+                      .ahead_step = next ? level->columns * (int64_t)sizeof(float) / tiles : 0};
+    for (int64_t i = 0; i < rows; i += t.rows) {
         float *out[TN_GEMM_MAX_ROWS];
-        tn_gemm_tile t = {.rows = (int)((rows - i + tiles - tile - 1) / (tiles - tile)),
-                          .columns = (int)(left < level->columns ? left : level->columns),
-                          .runs = g->k ? end - segment : 0,
-                          .length = s->length + segment,
-                          .a = s->table + segment * rows + i,
-                          .stride = rows,
-                          .b = columns,
-                          .add = group > 0,
-                          .c = out};
+        t.rows = tn_gemm_tile_rows(level, rows, i);
+        t.a = s->table + segment * rows + i;
+        t.step = g->interleaved ? t.rows : 1;
+        t.c = out;
         for (int j = 0; j < t.rows; j++)
             out[j] = s->out[i + j] + panel * level->columns;
+        for (int64_t j = i + t.rows; j < rows && j < i + t.rows + level->rows; j++)
+            __builtin_prefetch(s->out[j] + panel * level->columns, 1);
         level->tile(&t);
-        i += t.rows;
+        t.ahead += (uintptr_t)(elements * t.ahead_step);
     }
 }
 
-/* All sums of panels [panel, end). Columns of few rows are read once, in the order in which they lie. */
+/* All sums of a panel for so few rows that one tile takes them: its columns are read once, in the order in which they lie. c[i]: row i
+   of all panels. */
+static void few_tile(const tn_gemm_level *level, tn_gemm_tile *t, int64_t n, int64_t panel, float *const *c,
+                     bool fetch) {
+    int64_t first = panel * level->columns, line = level->columns * (int64_t)sizeof(float);
+    float *out[TN_GEMM_MAX_ROWS];
+    for (int j = 0; j < t->rows; j++)
+        out[j] = c[j] + first;
+    t->c = out;
+    t->columns = (int)(n - first < level->columns ? n - first : level->columns);
+    if (fetch && t->rows > 1) { /* processors fetch well enough by themselves for one */
+        t->ahead = (uintptr_t)t->b + (uintptr_t)(line * (t->rows > level->rows ? FAR : FAR / 2));
+        t->ahead_step = line;
+    }
+    level->tile(t);
+}
+
+static void sum_few(const tn_gemm *g, const scratch *s, int64_t rows, int64_t panel, const float *columns, bool fetch) {
+    tn_gemm_tile t = {.rows = (int)rows,
+                      .runs = g->k ? g->segments : 0,
+                      .length = s->length,
+                      .a = s->table,
+                      .stride = rows,
+                      .step = 1,
+                      .b = columns};
+    few_tile(g->level, &t, g->n, panel, s->out, fetch);
+}
+
+/* All sums of panels [panel, end). */
 static void sum_panels(const tn_gemm *g, const scratch *s, int64_t rows, int64_t panel, int64_t end,
                        const float *packed, const char *columns) {
-    int64_t size = g->k * g->level->columns;
-    if (packed && rows > 4 * g->level->rows) {
+    int64_t size = g->k * g->level->columns, segment;
+    if (!packed || (rows <= TN_GEMM_MAX_ROWS && !g->interleaved))
+        for (int64_t p = panel; p < end; p++) {
+            const float *from = packed ? packed + p * size : s->panel;
+            if (!packed)
+                tn_gemm_pack_panel(g, columns, p * g->level->columns, s->panel);
+            if (rows <= TN_GEMM_MAX_ROWS && !g->interleaved)
+                sum_few(g, s, rows, p, from, packed != NULL);
+            else
+                for (int64_t group = 0; group < g->groups; group++)
+                    sum_panel(g, s, rows, p, group, from, NULL);
+        }
+    else
         for (int64_t group = 0; group < g->groups; group++)
-            for (int64_t p = panel; p < end; p++)
-                sum_panel(g, s, rows, p, group, packed + p * size);
-        return;
-    }
-    for (int64_t p = panel; p < end; p++) {
-        if (!packed)
-            tn_gemm_pack_panel(g, columns, p * g->level->columns, s->panel);
-        for (int64_t group = 0; group < g->groups; group++)
-            sum_panel(g, s, rows, p, group, packed ? packed + p * size : s->panel);
-    }
+            for (int64_t p = panel; p < end; p++) {
+                bool last = p + 1 == end;
+                const float *next =
+                    packed + (last ? panel : p + 1) * size + group_start(g, group + last, &segment) * g->level->columns;
+                sum_panel(g, s, rows, p, group, packed + p * size, group + last < g->groups ? next : NULL);
+            }
 }
 
 static void piece(void *ctx, int64_t index) {
@@ -312,11 +369,13 @@ static void piece(void *ctx, int64_t index) {
         s.out[i] = (float *)c->base + tn_machine_offset(c, r->outer, at);
     }
     int64_t line = g->direct ? g->run : g->k, parts = g->segments ? g->segments / g->taps : 1;
-    for (int64_t i = 0; i < g->segments; i++)
+    for (int64_t i = 0; i < g->segments; i++) /* of the last: what is left */
         s.length[i] = i % parts == parts - 1 ? line - (parts - 1) * g->segment : g->segment;
     if (!g->k) {
     } else if (g->direct)
         tn_gemm_point_rows(g, s.row, rows, s.zeros, s.table);
+    else if (g->interleaved)
+        tn_gemm_interleave_rows(g, s.row, rows, s.length, s.rows, s.line, s.table);
     else
         tn_gemm_pack_rows(g, s.row, rows, s.rows, s.table);
     for (int64_t to; panel < end; panel = to) {
@@ -332,7 +391,51 @@ static void piece(void *ctx, int64_t index) {
     scratch_free(g, &s);
 }
 
+/* Whether runs of these sizes are `few`; then says how. */
+static void learn_few(const tn_kernel_args *args, tn_gemm *g) {
+    const tn_kernel *k = args->kernel;
+    const tn_resolved_access *a = &g->r->operand[0], *c = &g->r->output[0];
+    if (!g->packed || !g->k || !g->direct || g->taps != 1 || a->guards || !g->in_place || k->epilogue ||
+        g->batches != 1 || g->m > TN_GEMM_MAX_ROWS || g->blocks * g->spans != 1)
+        return;
+    tn_gemm_few *f = &g->few;
+    *f = (tn_gemm_few){.rows = (int)g->m,
+                       .threads = g->threads,
+                       .a_slot = k->operand[0].slot,
+                       .c_slot = k->output[0].slot,
+                       .n = g->n,
+                       .k = g->k,
+                       .columns = g->packed};
+    int64_t at[TN_MACHINE_AXES] = {0};
+    for (int i = 0; i < f->rows; i++, advance(g->r, g->rows, g->n_rows, at)) {
+        f->a[i] = (args->size[k->operand[0].offset] + tn_machine_offset(a, g->r->outer, at)) * a->element;
+        f->c[i] = (args->size[k->output[0].offset] + tn_machine_offset(c, g->r->outer, at)) * c->element;
+    }
+    f->known = true;
+}
+
+static void run_few(const tn_kernel_args *args, const tn_gemm_few *f, const tn_gemm_level *level) {
+    const char *a_base = args->slot[f->a_slot];
+    char *c_base = args->slot[f->c_slot];
+    const float *a[TN_GEMM_MAX_ROWS];
+    float *c[TN_GEMM_MAX_ROWS];
+    for (int i = 0; i < f->rows; i++) {
+        a[i] = (const float *)(const void *)(a_base + f->a[i]);
+        c[i] = (float *)(void *)(c_base + f->c[i]);
+    }
+    tn_gemm_tile t = {.rows = f->rows, .runs = 1, .length = &f->k, .a = a, .step = 1, .b = f->columns};
+    for (int64_t panel = 0; panel * level->columns < f->n; panel++, t.b += f->k * level->columns)
+        few_tile(level, &t, f->n, panel, c, true);
+}
+
 static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) {
+    if (args->kept && *args->kept) {
+        const tn_gemm *known = ((const tn_resolved *)*args->kept)->extra;
+        if (known->few.known && known->few.threads == tn_pool_threads(args->pool)) {
+            run_few(args, &known->few, level);
+            return TN_OK;
+        }
+    }
     const tn_kernel *k = args->kernel;
     tn_resolved *r = tn_resolve(args, TN_RESOLVE_PLAIN, sizeof(tn_gemm));
     if (!r)
@@ -347,6 +450,7 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
             g->in_place =
                 k->outputs == 1 && c->dtype == TN_F32 && (g->column < 0 || c->stride[g->column] == 1 || g->n == 1);
             cut(g, threads);
+            learn_few(args, g);
         }
     }
     g->failed = 0;

@@ -9,7 +9,18 @@
 #include "kernels/gemm.h"
 #include "kernels/machine.h"
 
+/* Few rows by packed columns, in place, in one piece: all that a run needs but addresses, together in memory. */
+typedef struct tn_gemm_few {
+    bool known;
+    int rows, threads;
+    uint32_t a_slot, c_slot;
+    int64_t n, k;
+    const float *columns;
+    int64_t a[TN_GEMM_MAX_ROWS], c[TN_GEMM_MAX_ROWS]; /* where rows begin in their slots, in bytes */
+} tn_gemm_few;
+
 typedef struct tn_gemm {
+    tn_gemm_few few;
     const tn_resolved *r;
     const tn_gemm_level *level;
     tn_heap *heap;
@@ -23,6 +34,7 @@ typedef struct tn_gemm {
     tn_strip_load_fn *load[2]; /* of rows, of columns; NULL: they are f32 in memory */
     tn_strip_fn *round;        /* of sums; NULL: they stay f32 */
     bool direct;               /* rows are read in place */
+    bool interleaved;          /* else: packed rows stand element by element as tiles read them */
     bool in_place;             /* sums are formed in the output itself */
     const float *packed;       /* columns, NULL: packed by each piece */
     /* how it is cut: pieces are blocks of rows by spans of panels; a piece sums `step` panels at a time */
@@ -49,5 +61,14 @@ void tn_gemm_point_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, 
                         const float **table);
 /* The same of rows copied to `to`, so that their summed elements lie side by side, `pitch` apart. */
 void tn_gemm_pack_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, float *to, const float **table);
+/* The same of rows whose summed elements lie side by side: the rows of a tile element by element, segment after segment. `line`: room
+   for a tile's rows, `pitch` apart; used when they are narrower than f32. */
+void tn_gemm_interleave_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, const int64_t *length, float *to,
+                             float *line, const float **table);
+/* How many rows the tile at row i of `rows` takes: tiles are of nearly the same height. */
+static inline int tn_gemm_tile_rows(const tn_gemm_level *level, int64_t rows, int64_t i) {
+    int64_t left = (rows - i + level->rows - 1) / level->rows;
+    return (int)((rows - i + left - 1) / left);
+}
 
 #endif

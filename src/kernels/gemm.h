@@ -9,19 +9,26 @@
 #define TN_GEMM_MAX_ROWS 16
 #define TN_GEMM_MAX_COLUMNS 32
 
-/* One tile: c[i][0..columns) = (or +=) sum over runs r and k < length[r] of a[r * stride + i][k] * b[...][column].
+/* One tile: c[i][0..columns) = (or +=) sum over runs r and k < length[r] of a[r * stride + i][k * step] * b[...][column].
    Each output is one chain of fused multiply-adds (multiply, then add at the generic level) in the order of the runs: its bits do
    not depend on the tile, nor on which rows and columns stand beside it. */
 typedef struct tn_gemm_tile {
-    int rows, columns; /* at most the level's */
+    int rows, columns; /* at most TN_GEMM_MAX_ROWS, the level's */
     int64_t runs;
     const int64_t *length; /* [runs] */
     const float *const *a; /* [runs][stride], rows used */
     int64_t stride;
+    int64_t step;    /* from one summed element of a row to the next */
     const float *b;  /* packed panel: [sum of lengths][level's columns] */
     bool add;        /* to what c holds: the chain goes on from there */
     float *const *c; /* [rows] */
+    /* What is read later is fetched while this is summed: the lines of the cache from this address on, `ahead_step` bytes further at each
+       summed element. It is no access: any address will do. 0: nothing. */
+    uintptr_t ahead;
+    int64_t ahead_step;
 } tn_gemm_tile;
+
+#define TN_GEMM_LINE 64 /* bytes */
 
 /* A depthwise row: out[g] = sum over taps t of a[t][g] * w[t * stride + g], for g < groups. */
 typedef struct tn_depthwise_row {
@@ -44,6 +51,8 @@ typedef struct tn_depthwise_line {
 typedef struct tn_gemm_level {
     int rows, columns;
     void (*tile)(const tn_gemm_tile *tile);
+    /* to[k * rows + i] = from[i][k], k < n: rows as a tile of step `rows` reads them. */
+    void (*interleave)(int rows, int64_t n, const float *const *from, float *to);
     void (*depthwise)(const tn_depthwise_row *row);
     void (*depthwise_line)(const tn_depthwise_line *line);
     /* `rounds` rounds of multiply-adds that wait for nothing: `peak_operations` scalar operations each; the answer is of no use. */

@@ -31,10 +31,10 @@ typedef struct tn_resolved_access {
 typedef struct tn_resolved {
     const tn_kernel *kernel;
     int outer, inner;
-    int64_t extent[TN_MACHINE_AXES];
+    void *extra;
     int64_t outputs_count, inner_count; /* products of extents */
     tn_resolved_access *operand, *output;
-    void *extra;
+    int64_t extent[TN_MACHINE_AXES];
 } tn_resolved;
 
 /* How axes are taken: as the kernel has them, or outer ones in the order of the first output's memory, and neighbours that all accesses

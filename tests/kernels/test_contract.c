@@ -79,7 +79,7 @@ static void is_right(const form *f, const tn_tensor *x, const tn_tensor *w, cons
 }
 
 static void check(const form *f, const char *isa) {
-    static const int64_t rows[] = {1, 2, 7, 23, 100, 333};
+    static const int64_t rows[] = {1, 2, 7, 13, 16, 17, 100, 333};
     tn_tensor *w = f->turned ? random_matrix(f->n, f->k) : random_matrix(f->k, f->n);
     runner r[2];
     prepare(&r[0], f, w, isa, 1);
@@ -111,7 +111,7 @@ static void check(const form *f, const char *isa) {
 
 static void test_cuts(void **unused) {
     (void)unused;
-    static const int64_t ks[] = {0, 1, 9, 256, 257, 520, 1024}, ns[] = {1, 16, 35, 130};
+    static const int64_t ks[] = {0, 1, 9, 65, 256, 520, 1024}, ns[] = {1, 16, 35, 130, 400};
     for (int isa = 0; isa < TN_ISA_COUNT; isa++)
         for (size_t i = 0; i < sizeof ks / sizeof *ks && tn_cpu_has((tn_isa)isa); i++)
             for (size_t j = 0; j < sizeof ns / sizeof *ns; j++) {
@@ -123,7 +123,48 @@ static void test_cuts(void **unused) {
             }
 }
 
+/* Rows of f16 are converted when they are packed. Whole numbers, so that every sum is exact. */
+static void test_narrow(void **unused) {
+    (void)unused;
+    enum { K = 520, N = 400 };
+    static const int64_t rows[] = {1, 16, 17, 100};
+    tn_tensor *w = tn_tensor_create(TN_F16, 2, (int64_t[]){K, N});
+    for (int64_t i = 0; i < K * N; i++)
+        tn_tensor_set_f64(w, i, (double)(i * 7919 % 3 - 1));
+    for (int isa = 0; isa < TN_ISA_COUNT; isa++) {
+        if (!tn_cpu_has((tn_isa)isa))
+            continue;
+        tn_graph *g = tn_graph_create();
+        tn_value x = tn_input(g, "x", TN_F16, TN_SHAPE("M", K));
+        tn_set_output(g, "y", tn_matmul(g, x, tn_constant(g, w)));
+        tn_model *model = tn_model_from_graph(g, NULL);
+        tn_session *s =
+            tn_session_create(model, TN_OPTIONS(tn_session_options, .threads = 1, .isa = tn_isa_name((tn_isa)isa)));
+        assert_non_null(s);
+        for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+            tn_tensor *a = tn_tensor_create(TN_F16, 2, (int64_t[]){rows[r], K});
+            for (int64_t i = 0; i < rows[r] * K; i++)
+                tn_tensor_set_f64(a, i, (double)(i * 31 % 7 - 3));
+            tn_tensor *y = run(s, a, NULL);
+            for (int64_t i = 0; i < rows[r]; i++)
+                for (int64_t j = 0; j < N; j++) {
+                    int sum = 0;
+                    for (int64_t k = 0; k < K; k++)
+                        sum += (int)((i * K + k) * 31 % 7 - 3) * (int)((k * N + j) * 7919 % 3 - 1);
+                    assert_true(sum >= -2048 && sum <= 2048);
+                    assert_int_equal((int)tn_tensor_get_f64(y, i * N + j), sum);
+                }
+            tn_tensor_destroy(y);
+            tn_tensor_destroy(a);
+        }
+        tn_session_destroy(s);
+        tn_model_destroy(model);
+        tn_graph_destroy(g);
+    }
+    tn_tensor_destroy(w);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cuts)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cuts), cmocka_unit_test(test_narrow)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

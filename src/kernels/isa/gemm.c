@@ -51,7 +51,45 @@ INLINE vec madd(vec a, vec b, vec c) {
 #endif
 }
 
-INLINE void tile_of(const int rows, const tn_gemm_tile *t) {
+/* Adds the products of one summed element to sums. */
+INLINE void add_element(const int rows, vec (*sum)[VECTORS], const float *const *a, int64_t at, const float *b) {
+    vec column[VECTORS];
+#pragma GCC unroll 4
+    for (int v = 0; v < VECTORS; v++)
+        column[v] = load(b + v * WIDTH);
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++) {
+        vec x = splat(a[i][at]);
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++)
+            sum[i][v] = madd(x, column[v], sum[i][v]);
+    }
+}
+
+/* Adds summed elements [k, end) of a run to sums; from[i]: row i of the run, b: columns of element k. Of two elements, fetches the first
+   one's place ahead, or both's. */
+INLINE void add_run(const int rows, const bool both, vec (*sum)[VECTORS], const float *const *from, int64_t k,
+                    int64_t end, int64_t step, const float *b, uintptr_t ahead, int64_t ahead_step) {
+    const float *a[ROWS];
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++)
+        a[i] = from[i] + k * step;
+    int64_t at = 0, next = step;
+    for (const float *last = b + (end - k - 1) * COLUMNS; b < last; b += 2 * COLUMNS) {
+        __builtin_prefetch((const void *)ahead, 0, 2);
+        if (both)
+            __builtin_prefetch((const void *)(ahead + (uintptr_t)ahead_step), 0, 2);
+        ahead += 2 * (uintptr_t)ahead_step;
+        add_element(rows, sum, a, at, b);
+        add_element(rows, sum, a, next, b + COLUMNS);
+        at += 2 * step;
+        next += 2 * step;
+    }
+    if ((end - k) & 1)
+        add_element(rows, sum, a, at, b);
+}
+
+INLINE void tile_of(const int rows, const bool both, const tn_gemm_tile *t) {
     vec sum[ROWS][VECTORS];
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++)
@@ -76,24 +114,10 @@ INLINE void tile_of(const int rows, const tn_gemm_tile *t) {
         }
     }
     const float *b = t->b;
-    for (int64_t r = 0; r < t->runs; r++) {
-        const float *a[ROWS];
-#pragma GCC unroll 16
-        for (int i = 0; i < rows; i++)
-            a[i] = t->a[r * t->stride + i];
-        for (int64_t k = 0, n = t->length[r]; k < n; k++, b += COLUMNS) {
-            vec column[VECTORS];
-#pragma GCC unroll 4
-            for (int v = 0; v < VECTORS; v++)
-                column[v] = load(b + v * WIDTH);
-#pragma GCC unroll 16
-            for (int i = 0; i < rows; i++) {
-                vec x = splat(a[i][k]);
-#pragma GCC unroll 4
-                for (int v = 0; v < VECTORS; v++)
-                    sum[i][v] = madd(x, column[v], sum[i][v]);
-            }
-        }
+    uintptr_t ahead = t->ahead ? t->ahead : (uintptr_t)b;
+    for (int64_t r = 0, n; r < t->runs; r++, b += n * COLUMNS, ahead += (uintptr_t)(n * t->ahead_step)) {
+        n = t->length[r];
+        add_run(rows, both, sum, t->a + r * t->stride, 0, n, t->step, b, ahead, t->ahead_step);
     }
     if (t->columns == COLUMNS) {
 #pragma GCC unroll 16
@@ -113,26 +137,119 @@ INLINE void tile_of(const int rows, const tn_gemm_tile *t) {
     }
 }
 
-static void tile(const tn_gemm_tile *t) {
-    switch (t->rows) {
-    case 1: tile_of(1, t); break;
-    case 2: tile_of(2, t); break;
-    case 3: tile_of(3, t); break;
-    case 4: tile_of(4, t); break;
-#if ROWS > 4
-    case 5: tile_of(5, t); break;
-    case 6: tile_of(6, t); break;
-#endif
+/* Some rows of a block of a run; their sums wait in memory. */
+INLINE void block_of(const int rows, float (*sums)[COLUMNS], const float *const *a, int64_t k, int64_t end,
+                     int64_t step, const float *b, uintptr_t ahead, int64_t ahead_step) {
+    vec sum[ROWS][VECTORS];
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++)
+            sum[i][v] = load(sums[i] + v * WIDTH);
+    add_run(rows, true, sum, a, k, end, step, b, ahead, ahead_step);
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++)
+            store(sums[i] + v * WIDTH, sum[i][v]);
+}
+
 #if ROWS > 6
-    case 7: tile_of(7, t); break;
-    case 8: tile_of(8, t); break;
-    case 9: tile_of(9, t); break;
-    case 10: tile_of(10, t); break;
-    case 11: tile_of(11, t); break;
-    case 12: tile_of(12, t); break;
+#define EACH_HEIGHT(f) f(1) f(2) f(3) f(4) f(5) f(6) f(7) f(8) f(9) f(10) f(11) f(12)
+#elif ROWS > 4
+#define EACH_HEIGHT(f) f(1) f(2) f(3) f(4) f(5) f(6)
+#else
+#define EACH_HEIGHT(f) f(1) f(2) f(3) f(4)
 #endif
-    default: break;
+#define BLOCK 64
+
+/* More rows than fit in registers: in turns, a block of columns at a time, so that columns come from memory steadily. */
+static void tall_tile(const tn_gemm_tile *t) {
+    float sums[TN_GEMM_MAX_ROWS][COLUMNS];
+    for (int i = 0; i < t->rows; i++)
+        for (int j = 0; j < COLUMNS; j++)
+            sums[i][j] = t->add && j < t->columns ? t->c[i][j] : 0;
+    int parts = (t->rows + ROWS - 1) / ROWS;
+    int64_t ahead_step = t->ahead_step / parts;
+    const float *b = t->b;
+    uintptr_t ahead = t->ahead ? t->ahead : (uintptr_t)b;
+    for (int64_t r = 0; r < t->runs; r++) {
+        const float *const *a = t->a + r * t->stride;
+        for (int64_t k = 0, n = t->length[r], end; k < n; k = end) {
+            end = n - k < BLOCK ? n : k + BLOCK;
+            uintptr_t next = ahead;
+            for (int part = 0, i = 0, rows; part < parts; part++, i += rows) {
+                rows = (t->rows - i + parts - part - 1) / (parts - part);
+#define BLOCK_OF(n) \
+    case n: block_of(n, sums + i, a + i, k, end, t->step, b, next, ahead_step); break;
+                switch (rows) {
+                    EACH_HEIGHT(BLOCK_OF)
+                default: break;
+                }
+                next += (uintptr_t)((end - k) * ahead_step);
+            }
+            ahead += (uintptr_t)((end - k) * t->ahead_step);
+            b += (end - k) * COLUMNS;
+        }
     }
+    for (int i = 0; i < t->rows; i++)
+        for (int j = 0; j < t->columns; j++)
+            t->c[i][j] = sums[i][j];
+}
+
+static void tile(const tn_gemm_tile *t) {
+    bool dense = t->ahead_step > TN_GEMM_LINE / 2;
+#define TILE_OF(n)            \
+    case n:                   \
+        tile_of(n, false, t); \
+        break;
+#define DENSE_TILE_OF(n) \
+    case n: tile_of(n, true, t); break;
+    if (dense)
+        switch (t->rows) {
+            EACH_HEIGHT(DENSE_TILE_OF)
+        default: tall_tile(t); break;
+        }
+    else
+        switch (t->rows) {
+            EACH_HEIGHT(TILE_OF)
+        default: tall_tile(t); break;
+        }
+}
+
+typedef float four __attribute__((vector_size(16)));
+typedef int choice __attribute__((vector_size(16)));
+typedef float two __attribute__((vector_size(8)));
+typedef float loose_four __attribute__((vector_size(16), aligned(4), may_alias));
+typedef float loose_two __attribute__((vector_size(8), aligned(4), may_alias));
+#if defined(__clang__)
+#define PICK(x, y, a, b, c, d) __builtin_shufflevector(x, y, a, b, c, d)
+#else
+#define PICK(x, y, a, b, c, d) __builtin_shuffle(x, y, (choice){a, b, c, d})
+#endif
+
+static void interleave(int rows, int64_t n, const float *const *from, float *to) {
+    int64_t whole = n & ~(int64_t)3;
+    int i = 0;
+    for (; i + 2 <= rows; i += 2) {
+        const float *p = from[i], *q = from[i + 1];
+        float *r = to + i;
+        for (int64_t k = 0; k < whole; k += 4, r += 4 * rows) {
+            four x = *(const loose_four *)(p + k), y = *(const loose_four *)(q + k);
+            four low = PICK(x, y, 0, 4, 1, 5), high = PICK(x, y, 2, 6, 3, 7);
+            *(loose_two *)r = (two){low[0], low[1]};
+            *(loose_two *)(r + rows) = (two){low[2], low[3]};
+            *(loose_two *)(r + 2 * rows) = (two){high[0], high[1]};
+            *(loose_two *)(r + 3 * rows) = (two){high[2], high[3]};
+        }
+        for (int64_t k = whole; k < n; k++) {
+            to[k * rows + i] = p[k];
+            to[k * rows + i + 1] = q[k];
+        }
+    }
+    for (; i < rows; i++)
+        for (int64_t k = 0; k < n; k++)
+            to[k * rows + i] = from[i][k];
 }
 
 static void depthwise(const tn_depthwise_row *d) {
@@ -198,6 +315,7 @@ static float peak(int64_t rounds) {
 const tn_gemm_level PASTE(tn_gemm_, TN_ISA) = {.rows = ROWS,
                                                .columns = COLUMNS,
                                                .tile = tile,
+                                               .interleave = interleave,
                                                .depthwise = depthwise,
                                                .depthwise_line = depthwise_line,
                                                .peak = peak,
