@@ -23,7 +23,8 @@ typedef struct tn_image {
     uint32_t height, width;
     uint8_t *rgb; /* [height, width, 3], from `alloc` */
     const char *format;
-    void *(*alloc)(void *ctx, size_t bytes); /* NULL: no memory. The caller frees what was allocated, whatever the status */
+    void *(*alloc)(void *ctx,
+                   size_t bytes); /* NULL: no memory. The caller frees what was allocated, whatever the status */
     void *ctx;
 } tn_image;
 
@@ -32,7 +33,8 @@ typedef struct tn_image {
 typedef tn_image_status tn_image_decode_fn(const uint8_t *bytes, size_t count, tn_image *image);
 
 /* One format each; the bytes begin as those of the format do. */
-tn_image_decode_fn tn_image_bmp, tn_image_pnm, tn_image_jpeg, tn_image_png, tn_image_tiff, tn_image_webp, tn_image_jpeg2000;
+tn_image_decode_fn tn_image_bmp, tn_image_pnm, tn_image_jpeg, tn_image_png, tn_image_tiff, tn_image_webp,
+    tn_image_jpeg2000;
 
 /* Checks the size and allocates the pixels. */
 static inline tn_image_status tn_image_size(tn_image *image, uint64_t height, uint64_t width) {

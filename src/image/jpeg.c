@@ -27,7 +27,8 @@ static void from_cmyk(uint8_t *rgb, const uint8_t *cmyk, uint32_t width) {
             rgb[3 * x + (uint32_t)c] = (uint8_t)((cmyk[4 * x + (uint32_t)c] * cmyk[4 * x + 3] + 127) / 255);
 }
 
-static tn_image_status decode(struct jpeg_decompress_struct *info, const uint8_t *bytes, size_t count, tn_image *image) {
+static tn_image_status decode(struct jpeg_decompress_struct *info, const uint8_t *bytes, size_t count,
+                              tn_image *image) {
     jpeg_mem_src(info, bytes, (unsigned long)count);
     if (jpeg_read_header(info, TRUE) != JPEG_HEADER_OK)
         return TN_IMAGE_BROKEN;

@@ -80,7 +80,8 @@ tn_image_status tn_image_pnm(const uint8_t *bytes, size_t count, tn_image *image
     pnm p = {.at = bytes + 2, .end = bytes + count, .depth = 1, .most = 1};
     int kind = bytes[1] - '0';
     bool bits = kind == 1 || kind == 4;
-    if (kind == 7 ? !pam_header(&p) : !number(&p, &p.width) || !number(&p, &p.height) || (!bits && !number(&p, &p.most)))
+    if (kind == 7 ? !pam_header(&p)
+                  : !number(&p, &p.width) || !number(&p, &p.height) || (!bits && !number(&p, &p.most)))
         return TN_IMAGE_BROKEN;
     if (kind == 3 || kind == 6)
         p.depth = 3;

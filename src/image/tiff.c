@@ -36,11 +36,32 @@ static int close_none(thandle_t handle) {
 static toff_t size_of(thandle_t handle) {
     return ((file *)handle)->size;
 }
-static void keep_quiet(const char *module, const char *format, va_list args) {
+#if TIFFLIB_VERSION >= 20221213
+static int keep_quiet(TIFF *tiff, void *user, const char *module, const char *format, va_list args) {
+    (void)tiff;
+    (void)user;
     (void)module;
     (void)format;
     (void)args;
+    return 1; /* told to nobody else */
 }
+
+static TIFF *open_file(file *f) {
+    TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
+    if (!options)
+        return NULL;
+    TIFFOpenOptionsSetErrorHandlerExtR(options, keep_quiet, NULL);
+    TIFFOpenOptionsSetWarningHandlerExtR(options, keep_quiet, NULL);
+    TIFF *tiff =
+        TIFFClientOpenExt("picture", "rm", f, read_some, write_none, seek, close_none, size_of, NULL, NULL, options);
+    TIFFOpenOptionsFree(options);
+    return tiff;
+}
+#else /* its complaints go where the process has them go */
+static TIFF *open_file(file *f) {
+    return TIFFClientOpen("picture", "rm", f, read_some, write_none, seek, close_none, size_of, NULL, NULL);
+}
+#endif
 
 static tn_image_status decode(TIFF *tiff, tn_image *image) {
     uint32_t width = 0, height = 0;
@@ -67,12 +88,9 @@ static tn_image_status decode(TIFF *tiff, tn_image *image) {
 
 tn_image_status tn_image_tiff(const uint8_t *bytes, size_t count, tn_image *image) {
     file f = {.bytes = bytes, .size = count};
-    TIFFErrorHandler error = TIFFSetErrorHandler(keep_quiet), warning = TIFFSetWarningHandler(keep_quiet);
-    TIFF *tiff = TIFFClientOpen("picture", "rm", &f, read_some, write_none, seek, close_none, size_of, NULL, NULL);
+    TIFF *tiff = open_file(&f);
     tn_image_status status = tiff ? decode(tiff, image) : TN_IMAGE_BROKEN;
     if (tiff)
         TIFFClose(tiff);
-    TIFFSetErrorHandler(error);
-    TIFFSetWarningHandler(warning);
     return status;
 }

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 #include <tenon/model.h>
+#include <tenon/session.h>
 
 #include "base/os.h"
 #include "onnx/tensor_file.h"
@@ -81,8 +82,8 @@ static void test_pnm(void **state) {
     expect_pixels("Grayscale", TEXT("P5 1 1 65535 \x80\x00"), 1, 1, PIXELS(128));
     expect_pixels("Grayscale", TEXT("P1 3 1 010"), 1, 3, PIXELS(255, 0, 255));
     expect_pixels("Grayscale", TEXT("P4 3 1 \x40"), 1, 3, PIXELS(255, 0, 255));
-    expect_pixels("RGB", TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\n\7\10\11\0"), 1, 1,
-                  PIXELS(7, 8, 9));
+    expect_pixels("RGB", TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\n\7\10\11\0"), 1,
+                  1, PIXELS(7, 8, 9));
 }
 
 /* File and information headers; `offset` of the pixels. */
@@ -133,7 +134,8 @@ static void expect_some(const decoder *d, const uint8_t *bytes, size_t count, co
 
 static void test_damaged(void **state) {
     (void)state;
-    static const char *const names[] = {"bmp_rgb", "jpeg2k_rgb", "jpeg_rgb", "png_rgb", "pnm_rgb", "tiff_rgb", "webp_rgb"};
+    static const char *const names[] = {"bmp_rgb", "jpeg2k_rgb", "jpeg_rgb", "png_rgb",
+                                        "pnm_rgb", "tiff_rgb",   "webp_rgb"};
     decoder d = decoder_of("RGB");
     expect_some(&d, (const uint8_t *)"", 0, "nothing", 0);
     expect_some(&d, (const uint8_t *)"P", 1, "nothing", 1);
@@ -144,7 +146,8 @@ static void test_damaged(void **state) {
         char path[4096];
         snprintf(path, sizeof path, "%s/onnx-suite/node/test_image_decoder_decode_%s/test_data_set_0/input_0.pb",
                  TENON_SHARED_DIR, names[i]);
-        tn_object *object = tn_path_kind_of(path) == TN_PATH_FILE ? tn_onnx_read_object_file(NULL, path, TN_KIND_TENSOR) : NULL;
+        tn_object *object =
+            tn_path_kind_of(path) == TN_PATH_FILE ? tn_onnx_read_object_file(NULL, path, TN_KIND_TENSOR) : NULL;
         if (!object)
             continue;
         seen++;
@@ -171,6 +174,7 @@ static void test_damaged(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pnm), cmocka_unit_test(test_bmp), cmocka_unit_test(test_damaged)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pnm), cmocka_unit_test(test_bmp),
+                                       cmocka_unit_test(test_damaged)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
