@@ -18,6 +18,11 @@ typedef enum tn_backend {
 
 typedef enum tn_level { TN_LEVEL_DEFAULT, TN_LEVEL_0, TN_LEVEL_1, TN_LEVEL_2, TN_LEVEL_3 } tn_level; /* default: 2 */
 
+/* How values between kernels are laid out: results do not depend on it. */
+typedef enum tn_layout_option { TN_LAYOUT_AUTO, TN_LAYOUT_NCHW, TN_LAYOUT_NHWC } tn_layout_option;
+/* What memory of values is used again within a run: of all that are dead, where a value is written over in place, none. */
+typedef enum tn_reuse_option { TN_REUSE_FULL, TN_REUSE_IN_PLACE, TN_REUSE_NONE } tn_reuse_option;
+
 typedef struct tn_session_options {
     size_t size; /* set by TN_OPTIONS */
     tn_backend backend;
@@ -35,6 +40,8 @@ typedef struct tn_session_options {
     void (*tap)(void *user, const char *name,
                 const tn_object *object); /* reference: every value computed that has a name */
     void *tap_user;
+    tn_layout_option layout; /* cpu */
+    tn_reuse_option reuse;   /* cpu */
     bool
         guard; /* testing aid, cpu: what is written outside of a value's memory ends the run (TN_ERR_INTERNAL), what is read
                    where nothing is held is garbage */

@@ -197,17 +197,37 @@ tn_model *tn_cli_load(const tn_cli_options *options, const char *path) {
     return model;
 }
 
+tn_status tn_cli_read_plan(const tn_cli_options *o, tn_layout_option *layout, tn_reuse_option *reuse) {
+    *layout = !o->layout || strcmp(o->layout, "auto") == 0 ? TN_LAYOUT_AUTO
+              : strcmp(o->layout, "nchw") == 0             ? TN_LAYOUT_NCHW
+                                                           : TN_LAYOUT_NHWC;
+    *reuse = !o->reuse || strcmp(o->reuse, "full") == 0 ? TN_REUSE_FULL
+             : strcmp(o->reuse, "inplace") == 0         ? TN_REUSE_IN_PLACE
+                                                        : TN_REUSE_NONE;
+    if (o->layout && strcmp(o->layout, "blocked") == 0) {
+        tn_fail(TN_ERR_UNSUPPORTED, "not supported: --layout blocked");
+        tn_fail_hint("weights are packed in blocks in any case; values lie as auto, nchw or nhwc says");
+        return TN_ERR_UNSUPPORTED;
+    }
+    return TN_OK;
+}
+
 tn_session *tn_cli_session(const tn_cli_options *options, tn_model *model, int threads, tn_cli_use use) {
     tn_backend backend = !options->backend                      ? TN_BACKEND_DEFAULT
                          : strcmp(options->backend, "ref") == 0 ? TN_BACKEND_REFERENCE
                                                                 : TN_BACKEND_CPU;
     tn_level level = options->level ? (tn_level)(TN_LEVEL_0 + (options->level[0] - '0')) : TN_LEVEL_DEFAULT;
-    tn_session *session = tn_session_create(
-        model, TN_OPTIONS(tn_session_options, .backend = backend, .level = level,
-                          .threads = options->threads ? (int)options->threads : threads, .isa = options->isa,
-                          .disable = options->disable, .passes = options->passes, .dump = options->dump,
-                          .dims = options->dims.data, .measure = use == TN_CLI_MEASURE,
-                          .describe_only = use == TN_CLI_DESCRIBE, .max_bytes = options->max_bytes));
+    tn_layout_option layout;
+    tn_reuse_option reuse;
+    if (tn_cli_read_plan(options, &layout, &reuse) != TN_OK)
+        return NULL;
+    tn_session *session =
+        tn_session_create(model, TN_OPTIONS(tn_session_options, .backend = backend, .level = level,
+                                            .threads = options->threads ? (int)options->threads : threads,
+                                            .isa = options->isa, .disable = options->disable, .passes = options->passes,
+                                            .dump = options->dump, .dims = options->dims.data, .layout = layout,
+                                            .reuse = reuse, .measure = use == TN_CLI_MEASURE,
+                                            .describe_only = use == TN_CLI_DESCRIBE, .max_bytes = options->max_bytes));
     if (!session)
         tn_cli_say_limit(options);
     return session;

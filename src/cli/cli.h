@@ -35,6 +35,8 @@ tn_status tn_cli_plugins_load(tn_cli_options *options);
 /* After a failure: the hint says which option moves the limit that was met. */
 void tn_cli_say_limit(const tn_cli_options *options);
 tn_model *tn_cli_load(const tn_cli_options *options, const char *path);
+/* --layout and --reuse. */
+tn_status tn_cli_read_plan(const tn_cli_options *options, tn_layout_option *layout, tn_reuse_option *reuse);
 /* What a session is made for: to run, to be looked at, to measure runs (see tn_session_options). */
 typedef enum tn_cli_use { TN_CLI_COMPUTE, TN_CLI_DESCRIBE, TN_CLI_MEASURE } tn_cli_use;
 /* `threads`: when the options say nothing; 0: the library's choice. */

@@ -23,7 +23,8 @@ typedef struct running {
     double load_ms, create_ms, run_ms;
 } running;
 
-static tn_status run_session(running *r) {
+/* Outputs from `first` to `end`. */
+static tn_status run_session(running *r, uint32_t first, uint32_t end) {
     tn_binding *bindings = tn_alloc_array(NULL, r->in.count + 1u, sizeof *bindings);
     tn_output *outputs = tn_alloc_array(NULL, (size_t)r->outputs + 1, sizeof *outputs);
     tn_status status = bindings && outputs ? TN_OK : TN_ERR_MEMORY;
@@ -32,9 +33,9 @@ static tn_status run_session(running *r) {
         for (uint32_t i = 0; i < r->in.count; i++)
             if (r->in.object[i])
                 bindings[n++] = (tn_binding){.name = tn_cli_feed_name(r->model, &r->in, i), .object = r->in.object[i]};
-        for (uint32_t i = 0; i < r->outputs; i++)
-            outputs[i] = (tn_output){.name = r->name[i], .object = &r->out[i]};
-        status = tn_session_run(r->session, n, bindings, r->outputs, outputs);
+        for (uint32_t i = first; i < end; i++)
+            outputs[i - first] = (tn_output){.name = r->name[i], .object = &r->out[i]};
+        status = tn_session_run(r->session, n, bindings, end - first, outputs);
     }
     tn_free(NULL, bindings);
     tn_free(NULL, outputs);
@@ -167,15 +168,18 @@ static tn_status run_all(running *r) {
         return tn_error_status();
     r->load_ms = 1e3 * (tn_clock() - start);
     const tn_cli_list *fetch = &r->options->fetch;
-    uint32_t outputs = fetch->len ? fetch->len : tn_model_output_count(r->model);
+    const tn_cli_list *tap = &r->options->tap;
+    uint32_t asked = fetch->len ? fetch->len : tn_model_output_count(r->model), outputs = asked + tap->len;
     r->name = tn_alloc_array(NULL, outputs + 1u, sizeof *r->name);
     r->out = tn_alloc_array(NULL, outputs + 1u, sizeof(tn_object *));
     r->files = tn_alloc_array(NULL, outputs + 1u, sizeof(char *));
     if (!r->name || !r->out || !r->files)
         return TN_ERR_MEMORY;
     r->outputs = outputs;
-    for (uint32_t i = 0; i < outputs; i++)
+    for (uint32_t i = 0; i < asked; i++)
         r->name[i] = fetch->len ? fetch->data[i] : tn_model_output_name(r->model, i);
+    for (uint32_t i = asked; i < outputs; i++)
+        r->name[i] = tap->data[i - asked];
     TN_TRY(tn_cli_read_inputs(r->options, r->model, &r->in));
     start = tn_clock();
     r->session = tn_cli_session(r->options, r->model, 0, TN_CLI_COMPUTE);
@@ -183,8 +187,11 @@ static tn_status run_all(running *r) {
         return tn_error_status();
     r->create_ms = 1e3 * (tn_clock() - start);
     start = tn_clock();
-    TN_TRY(run_session(r));
+    TN_TRY(run_session(r, 0, asked));
     r->run_ms = 1e3 * (tn_clock() - start);
+    /* by a plan of their own: a value inside of a kernel is computed once more, and what was run is what runs without them */
+    if (tap->len)
+        TN_TRY(run_session(r, asked, outputs));
     if (r->options->output_dir)
         TN_TRY(write_outputs(r));
     tn_text text;

@@ -46,6 +46,7 @@ static tn_status read_options(const tn_cli_options *o, tn_verify_options *v, tn_
         return TN_ERR_USAGE;
     }
     v->isa = (tn_isa)isa;
+    TN_TRY(tn_cli_read_plan(o, &v->layout, &v->reuse));
     for (uint32_t i = 0; i < o->dims.len; i++)
         tn_text_printf(dims, "%s%s", i ? "," : "", o->dims.data[i]);
     v->dims = dims->data;

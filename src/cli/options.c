@@ -37,6 +37,8 @@ static const option_row option_table[] = {
      ".npy .npz .pb .bin .json, or a literal: NAME=[1,2,3], NAME=0.5; input_M.* feeds input M; an inner value, too"},
     {"fetch", "NAME", KIND_LIST, TN_CLI_RUN, AT(fetch), NULL,
      "instead of the outputs: this output or inner value, and only what it needs; may be given more than once"},
+    {"tap", "NAME", KIND_LIST, TN_CLI_RUN, AT(tap), NULL,
+     "show this value, too: outputs and kernels are those of a run without it; may be given more than once"},
     {"fill", "HOW", KIND_CHOICE, TN_CLI_RUN | TN_CLI_BENCH, AT(fill), "random|zeros|ones|arange",
      "values of the inputs left out: random, zeros, ones or arange"},
     {"output-dir", "DIR", KIND_TEXT, TN_CLI_RUN, AT(output_dir), NULL, "write the outputs into this folder"},
@@ -87,6 +89,10 @@ static const option_row option_table[] = {
     {"passes", "LIST", KIND_TEXT, (uint32_t)TN_CLI_ALL, AT(passes), NULL, "run these passes instead of the level's"},
     {"dump", "DIR", KIND_TEXT, (uint32_t)TN_CLI_ALL, AT(dump), NULL,
      "write the graph after each pass that changed it, and the plan"},
+    {"layout", "HOW", KIND_CHOICE, (uint32_t)TN_CLI_ALL, AT(layout), "auto|nchw|nhwc|blocked",
+     "how values between kernels lie: auto, nchw, nhwc; blocked is not supported"},
+    {"reuse", "HOW", KIND_CHOICE, (uint32_t)TN_CLI_ALL, AT(reuse), "none|inplace|full",
+     "what memory of values is used again: none, where one is written over in place, all that are dead"},
     {"plugin", "FILE", KIND_LIST, (uint32_t)TN_CLI_ALL, AT(plugins), NULL,
      "load operators of your own from a shared library; may be given more than once"},
     {"seed", "N", KIND_U64, (uint32_t)TN_CLI_ALL, AT(seed), NULL, "seed of made-up inputs; default: 0"},
@@ -96,9 +102,6 @@ static const option_row option_table[] = {
      "print more: times, memory, what passes did not do and why"},
     {"help", NULL, KIND_FLAG, (uint32_t)TN_CLI_ALL, AT(help), NULL, "this text"},
     {"version", NULL, KIND_FLAG, 0, AT(version), NULL, "version, build, CPU features"},
-    {"tap", "NAME", KIND_PLANNED, TN_CLI_RUN, 0, NULL, NULL},
-    {"layout", "HOW", KIND_PLANNED, (uint32_t)TN_CLI_ALL, 0, NULL, NULL},
-    {"reuse", "HOW", KIND_PLANNED, (uint32_t)TN_CLI_ALL, 0, NULL, NULL},
 };
 #define OPTION_COUNT (sizeof option_table / sizeof *option_table)
 
@@ -373,6 +376,7 @@ void tn_cli_options_free(tn_cli_options *options) {
     tn_vec_free(NULL, &options->dims);
     tn_vec_free(NULL, &options->inputs);
     tn_vec_free(NULL, &options->fetch);
+    tn_vec_free(NULL, &options->tap);
     tn_vec_free(NULL, &options->plugins);
 }
 

@@ -14,12 +14,13 @@ typedef struct tn_cli_options {
     const struct tn_cli_command *command;
     tn_cli_list args; /* what is no option: models, folders */
     tn_cli_list dims; /* NAME=N; ended by a NULL that is not counted */
-    tn_cli_list inputs, fetch;
+    tn_cli_list inputs, fetch, tap;
     tn_cli_list plugins;
     uint64_t memory;
     tn_heap *heap; /* of models and what is made of them, with that limit; NULL: the default heap. Made by main */
     struct tn_op_set *op_set; /* the operators of the plugins; NULL: none. Made by tn_cli_plugins_load */
     const char *level;        /* "0" to "3" */
+    const char *layout, *reuse;
     const char *backend, *isa, *disable, *passes, *dump;
     const char *fill, *output_dir, *format, *filter, *ops, *tolerance;
     const char *output; /* -o */

@@ -72,8 +72,8 @@ static tn_status add_segment(const tn_plan *p, uint32_t segment, const int64_t *
             c->unknown++;
         else if (s->fetched)
             c->output_bytes += (uint64_t)size[s->bytes];
-        else
-            life[n++] = (tn_lifetime){.first = s->first, .last = s->last, .bytes = (size_t)size[s->bytes]};
+        else if (tn_plan_lifetime(p, i, &life[n]))
+            life[n++].bytes = (size_t)size[s->bytes];
     }
     size_t total = 0;
     TN_TRY(tn_planner_place(p->heap, n, life, &total));

@@ -438,6 +438,7 @@ static tn_status lower_all(tn_lowerer *l) {
     TN_TRY(tn_lowering_lifetimes(l));
     if (l->options->level >= 1)
         TN_TRY(find_chains(l->plan));
+    tn_lowering_in_place(l->plan);
     for (uint32_t i = 0; i < l->symbols; i++)
         if (!push_u32(l, &l->plan->symbol_segment, l->symbol_segment[i]))
             return TN_ERR_MEMORY;
@@ -453,6 +454,7 @@ tn_plan *tn_lower(tn_heap *heap, tn_graph *graph, const tn_lower_options *option
     p->heap = heap;
     p->graph = graph;
     p->isa = options->isa;
+    p->reuse = (uint8_t)options->reuse;
     tn_arena_init(&p->arena, heap);
     tn_lowerer l = {
         .plan = p, .graph = graph, .options = options, .values = graph->value.len, .symbols = graph->dims.symbol.len};

@@ -22,6 +22,7 @@ typedef struct tn_draft {
     uint8_t rank;
     uint16_t result;    /* register code of the value */
     bool channels_last; /* its value is better laid out with axis 1 innermost */
+    bool in_order;      /* it must lie in the order of its axes */
     tn_value value;
     tn_node nodes[TN_FUSE_STEPS];
     uint32_t node_count;
@@ -103,6 +104,8 @@ tn_status tn_lowering_copy(tn_lowerer *l, tn_node node, tn_dtype dtype, uint32_t
 bool tn_lowering_known(const tn_lowerer *l, tn_value value);
 /* Whether kernels compute in this dtype. */
 bool tn_lowering_admits(tn_dtype dtype);
+/* Fills `over` of slots, after their lifetimes and the chains of kernels. */
+void tn_lowering_in_place(tn_plan *plan);
 /* Fills first/last of every slot from the instructions. */
 tn_status tn_lowering_lifetimes(tn_lowerer *l);
 

@@ -97,6 +97,7 @@ static tn_status lower_reshape(tn_lowerer *l, tn_node node) {
     tn_draft *d = copy_draft(l, x, node, &a);
     if (!d)
         return TN_ERR_MEMORY;
+    d->in_order = true;
     a->slot = p.slot;
     a->dtype = (uint8_t)tn_value_dtype(g, x);
     a->offset = p.offset;
@@ -233,8 +234,9 @@ static tn_status lower_concat(tn_lowerer *l, tn_node node) {
         for (int j = 0; j < rank; j++)
             if (j != axis && !tn_dim_equal(g, tn_value_dim(g, tn_node_input(g, node, i), j), tn_value_dim(g, y, j)))
                 return TN_ERR_UNSUPPORTED;
-    bool last = !tn_lowering_is_output(l, y);
-    for (uint32_t i = 0; i < n && last; i++) {
+    tn_layout_option layout = l->options->layout;
+    bool last = !tn_lowering_is_output(l, y) && rank >= 3 && layout != TN_LAYOUT_NCHW;
+    for (uint32_t i = 0; i < n && last && layout == TN_LAYOUT_AUTO; i++) {
         uint32_t from = tn_lowering_value(l, tn_node_input(g, node, i));
         if (from == TN_NO_VIEW)
             return tn_error_status();

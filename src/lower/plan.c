@@ -289,7 +289,9 @@ tn_status tn_lowering_finish(tn_lowerer *l, tn_draft *d) {
     l->draft_of[d->value.id] = NULL;
     uint32_t slot = tn_lowering_arena_slot(l, d->value);
     tn_dim last[TN_MAX_RANK];
-    bool channels_last = d->channels_last && d->rank >= 3 && !tn_lowering_is_output(l, d->value);
+    tn_layout_option layout = l->options->layout;
+    bool channels_last = d->rank >= 3 && !tn_lowering_is_output(l, d->value) && layout != TN_LAYOUT_NCHW &&
+                         !d->in_order && (d->channels_last || layout == TN_LAYOUT_NHWC);
     if (channels_last)
         tn_lowering_channels_last(l, d->value, last);
     uint32_t place = tn_lowering_view(l, d->value, slot, (tn_dim){0}, channels_last ? last : NULL);

@@ -3,6 +3,8 @@
 #ifndef TN_LOWER_PLAN_H
 #define TN_LOWER_PLAN_H
 
+#include <tenon/session.h>
+
 #include "lower/kernel.h"
 #include "lower/planner.h"
 
@@ -24,6 +26,9 @@ typedef struct tn_slot {
     uint32_t input;      /* INPUT: which */
     tn_tensor *tensor;   /* CONSTANT: retained, contiguous and aligned */
     tn_value value;      /* a graph value it was made for, for names in dumps and messages */
+    uint32_t
+        over; /* ARENA: 1 + the slot that it is written over in place, element by element, which ends where it begins; 0: none */
+    int32_t until; /* ARENA: `last`, or that of the last of those that are written over it */
 } tn_slot;
 
 /* A value of the graph in the plan: a strided view of a slot. */
@@ -102,13 +107,16 @@ typedef struct tn_plan {
     /* counts for `info` and `bench` */
     uint32_t operators, fused_operators;
     size_t weight_bytes, packed_bytes;
-    tn_isa isa; /* highest level in use */
+    tn_isa isa;    /* highest level in use */
+    uint8_t reuse; /* tn_reuse_option */
 } tn_plan;
 
 typedef struct tn_lower_options {
     int level;  /* 0: a kernel for each operator; 1 and up: fusion */
     tn_isa isa; /* highest level to use */
     const tn_kernel_table *kernels;
+    tn_layout_option layout;
+    tn_reuse_option reuse;
     bool measure;       /* the plan takes the memory that one that computes takes, but computes nothing */
     bool describe_only; /* weights are neither packed nor aligned: the plan shows what it would be, and must not run */
 } tn_lower_options;
@@ -117,6 +125,11 @@ typedef struct tn_lower_options {
    NULL with the error set. */
 tn_plan *tn_lower(tn_heap *heap, tn_graph *graph, const tn_lower_options *options);
 void tn_plan_destroy(tn_plan *plan);
+/* From where to where a slot needs memory in its segment's arena, by the instructions; false: it has none of its own there, it lies in that
+   of the slot it is written over. Outputs lie elsewhere. */
+bool tn_plan_lifetime(const tn_plan *plan, uint32_t slot, tn_lifetime *life);
+/* The slot in whose memory a slot lies: itself, or the first of those that are written over each other. */
+uint32_t tn_plan_home(const tn_plan *plan, uint32_t slot);
 /* The annotated text of a plan (what lies where, alias of, in place). */
 tn_status tn_plan_print(const tn_plan *plan, tn_text *out);
 

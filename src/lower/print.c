@@ -26,7 +26,10 @@ static void print_slot(const tn_plan *p, uint32_t index, tn_text *out) {
     }
     if (s->kind == TN_SLOT_CONSTANT)
         tn_text_printf(out, ", %zu bytes", tn_tensor_bytes(s->tensor));
-    tn_text_printf(out, ", live %d..%d%s\n", s->first, s->last, s->fetched ? ", output" : "");
+    tn_text_printf(out, ", live %d..%d%s", s->first, s->last, s->fetched ? ", output" : "");
+    if (s->over)
+        tn_text_printf(out, ", in place of slot %u", s->over - 1);
+    tn_text_add(out, "\n");
     for (uint32_t i = 0; i < p->view.len; i++)
         if (p->view.data[i].slot == index && p->view.data[i].value.id != s->value.id) {
             tn_text_add(out, "    alias: ");

@@ -176,9 +176,14 @@ static tn_status place_slots(tn_frame *f, uint32_t segment, bool late) {
             f->slot[i] = NULL;
             continue;
         }
+        bool merged = !late && !zone;
+        if (merged && !tn_plan_lifetime(p, i, &f->life[n]))
+            continue;
         /* negative or missing: a check comes before its first use, or it lies in a branch that is not taken */
         int64_t bytes = f->size[s->bytes] < 0 ? 0 : f->size[s->bytes];
-        f->life[n] = (tn_lifetime){.first = s->first, .last = s->last, .bytes = (size_t)bytes + 2 * zone};
+        if (!merged)
+            f->life[n] = (tn_lifetime){.first = s->first, .last = s->last};
+        f->life[n].bytes = (size_t)bytes + 2 * zone;
         f->which[n++] = i;
     }
     size_t total = 0;
@@ -187,6 +192,10 @@ static tn_status place_slots(tn_frame *f, uint32_t segment, bool late) {
     part->bytes = total;
     for (uint32_t i = 0; i < n; i++)
         f->slot[f->which[i]] = (char *)f->arena[segment].data + f->life[i].offset + zone;
+    for (uint32_t k = 0; k < part->slots && !late && !zone && p->reuse != TN_REUSE_NONE; k++) {
+        uint32_t i = f->slot_list[part->slot + k];
+        f->slot[i] = f->slot[tn_plan_home(p, i)];
+    }
     return TN_OK;
 }
 

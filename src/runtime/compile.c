@@ -122,6 +122,8 @@ tn_status tn_compile(tn_model *m, const tn_compile_key *key, tn_compiled *c) {
     tn_lower_options o = {.level = key->level,
                           .isa = key->isa,
                           .kernels = tn_kernels(),
+                          .layout = key->layout,
+                          .reuse = key->reuse,
                           .measure = key->measure,
                           .describe_only = key->describe_only};
     c->plan = tn_lower(m->heap, g, &o);

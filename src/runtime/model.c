@@ -189,8 +189,9 @@ void tn_model_release(tn_model *m, tn_compiled *c) {
 static char *key_text(const tn_model *m, const tn_compile_key *key) {
     tn_text t;
     tn_text_init(&t, m->heap);
-    tn_text_printf(&t, "%d %d %d %d %d %d|%s|%s|%s|%s|", key->backend, key->level, key->isa, key->verify,
-                   key->describe_only, key->measure, key->disable, key->passes, key->dump, key->dims);
+    tn_text_printf(&t, "%d %d %d %d %d %d %d %d|%s|%s|%s|%s|", key->backend, key->level, key->isa, key->verify,
+                   key->describe_only, key->measure, key->layout, key->reuse, key->disable, key->passes, key->dump,
+                   key->dims);
     for (uint32_t i = 0; i < tn_graph_input_count(m->graph); i++)
         tn_text_add(&t, key->fed && key->fed[i] ? "1" : "0");
     for (uint32_t i = 0; key->cut && i < key->cut->feeds; i++)

@@ -30,6 +30,8 @@ typedef struct tn_compile_key {
     const char *dims;                    /* "N=1,T=4" */
     bool verify;
     bool describe_only; /* weights are not read: the plan does not run */
+    tn_layout_option layout;
+    tn_reuse_option reuse;
     bool measure;       /* the plan runs without computing */
     const uint8_t *fed; /* by input of the model: 1 when an input that has a default is fed; NULL: none */
     const tn_cut *cut;  /* NULL: the whole model */

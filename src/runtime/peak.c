@@ -21,7 +21,9 @@ static tn_dim live_at(const measuring *m, uint32_t segment, int32_t at) {
     tn_dim sum = tn_dim_const(m->g, 0);
     for (uint32_t i = 0; i < m->plan->slot.len; i++) {
         const tn_slot *s = &m->plan->slot.data[i];
-        if (is_placed(s, segment) && (s->fetched || (s->first <= at && s->last >= at)))
+        tn_lifetime life;
+        if (is_placed(s, segment) &&
+            (s->fetched || (tn_plan_lifetime(m->plan, i, &life) && life.first <= at && life.last >= at)))
             sum = tn_dim_add(m->g, sum, m->plan->size.data[s->bytes]);
     }
     return sum;

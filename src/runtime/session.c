@@ -36,8 +36,9 @@ static tn_status set_options(tn_session *s, const tn_session_options *o) {
         tn_fail_hint("make it with TN_OPTIONS(tn_session_options, ...)");
         return TN_ERR_USAGE;
     }
-    if ((unsigned)o->backend > TN_BACKEND_REFERENCE || (unsigned)o->level > TN_LEVEL_3 || o->threads < 0)
-        return tn_fail(TN_ERR_USAGE, "tn_session_options: back end, level or threads out of range");
+    if ((unsigned)o->backend > TN_BACKEND_REFERENCE || (unsigned)o->level > TN_LEVEL_3 || o->threads < 0 ||
+        (unsigned)o->layout > TN_LAYOUT_NHWC || (unsigned)o->reuse > TN_REUSE_NONE)
+        return tn_fail(TN_ERR_USAGE, "tn_session_options: back end, level, threads, layout or reuse out of range");
     if (o->threads > tn_cpu_count() && !o->oversubscribe) {
         tn_fail(TN_ERR_USAGE, "%d threads were asked for, this process may use %d CPU%s", o->threads, tn_cpu_count(),
                 tn_cpu_count() == 1 ? "" : "s");
@@ -66,6 +67,8 @@ static tn_status set_options(tn_session *s, const tn_session_options *o) {
                               .dims = text_of(&s->dims),
                               .verify = o->verify,
                               .describe_only = o->describe_only,
+                              .layout = o->layout,
+                              .reuse = o->reuse,
                               .measure = o->measure};
     return set_isa(s, o->isa);
 }

@@ -22,6 +22,8 @@ typedef struct tn_verify_options {
     uint32_t rewrite_count;
     const tn_pass *const *more; /* passes run and checked after the pipeline's */
     uint32_t more_count;
+    tn_layout_option layout;
+    tn_reuse_option reuse;
     const tn_kernel_table *kernels; /* NULL: the library's */
     void (*progress)(void *ctx, uint32_t done, uint32_t total);
     void *progress_ctx;
@@ -79,9 +81,9 @@ uint32_t tn_verify_steps_count(const tn_verify_steps *steps, uint32_t *changed);
 tn_status tn_verify_steps_run(tn_verify_steps *steps, const tn_verify_options *options, const tn_interp_options *interp,
                               const tn_verify_sample *sample, bool *refused, tn_verify_result *result);
 
-/* Runs the plan on a sample with every kernel watched, then compares its outputs with the graph's (verify_kernels.c). */
+/* Runs the plan on a sample with every kernel watched, then, with `outputs`, compares those with the graph's (verify_kernels.c). */
 tn_status tn_verify_plan_run(const tn_plan *plan, const tn_verify_options *options, const tn_interp_options *interp,
-                             const tn_verify_sample *sample, tn_verify_result *result);
+                             const tn_verify_sample *sample, bool outputs, tn_verify_result *result);
 /* "add 'name' (node 12, from Add 'a' (m.onnx))" */
 void tn_verify_describe(const tn_graph *graph, tn_node node, char *text, size_t size);
 

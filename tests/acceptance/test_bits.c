@@ -1,4 +1,4 @@
-/* The same bits: run after run, at -O0 and -O1, on any number of threads, and for a row of a batch wherever it stands in it. */
+/* The same bits: run after run, at -O0 and -O1, on any number of threads, however values lie and share memory, and for a row of a batch wherever it stands in it. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -164,6 +164,22 @@ static bool check_model(const char *what, tn_model *model, const run_inputs *in)
         snprintf(label, sizeof label, "%s -O2, %d threads", what, threads);
         ok = ok &&
              same(label, model, TN_OPTIONS(tn_session_options, .threads = threads, .oversubscribe = true), in, 2, &two);
+    }
+    static const struct {
+        const char *name;
+        tn_layout_option layout;
+        tn_reuse_option reuse;
+        tn_level level;
+    } plan[] = {{"nchw, nothing reused", TN_LAYOUT_NCHW, TN_REUSE_NONE, TN_LEVEL_1},
+                {"nhwc, in place", TN_LAYOUT_NHWC, TN_REUSE_IN_PLACE, TN_LEVEL_1},
+                {"nhwc, nothing reused", TN_LAYOUT_NHWC, TN_REUSE_NONE, TN_LEVEL_2},
+                {"nchw, in place", TN_LAYOUT_NCHW, TN_REUSE_IN_PLACE, TN_LEVEL_2}};
+    for (size_t i = 0; i < sizeof plan / sizeof *plan && ok; i++) {
+        snprintf(label, sizeof label, "%s, %s", what, plan[i].name);
+        ok = same(
+            label, model,
+            TN_OPTIONS(tn_session_options, .level = plan[i].level, .layout = plan[i].layout, .reuse = plan[i].reuse),
+            in, 2, plan[i].level == TN_LEVEL_1 ? &base : &two);
     }
     ok = ok && batch_positions(what, model, TN_OPTIONS(tn_session_options, .threads = 2, .oversubscribe = true));
     run_outputs_free(&base);

@@ -9,7 +9,8 @@ for command in run info test ops optimize verify; do
     expect 0 $command --help
     [ "$(sed -n '/^Examples:/,/^Usage:/p' "$out" | grep -c '^  tenon ')" = 3 ] || fail "$command: not three examples"
     awk '/^Examples:/ { e = NR } /^Options:/ { exit !(e && e < NR) }' "$out" || fail "$command: examples come first"
-    for option in --layout --reuse --tap; do lacks "$out" "$option"; done
+    lacks "$out" "--lock"
+    says "$out" "--layout HOW" "--reuse HOW"
     says "$out" "--threads N" "-O0" "--backend ref|cpu" "--json"
 done
 expect 0 --version
@@ -63,10 +64,8 @@ for command in bisect diff view grad train compile quantize tune serve; do
     expect 4 $command model
     says "$err" "not supported yet"
 done
-for option in --tap=a --layout=auto --reuse=none; do
-    expect 4 run model $option
-    says "$err" "not supported yet"
-done
+expect 4 optimize model -o "$work/out.onnx" --lock=a
+says "$err" "not supported yet"
 
 # options anywhere, both forms, and -- ends them
 expect 0 run --fill=ones "$work/pair.txt" -O0 --threads 1

@@ -181,4 +181,32 @@ for backend in ref cpu; do
     cmp "$work/twice-$backend/output_0.npy" "$work/twice-$backend/output_1.npy" || fail "the two .npy are not the same"
 done
 expect 0 info "$work/twice.txt"
+# a tapped value comes on top: the outputs and the kernels are those of a run without it
+[ -f "$net" ] && for level in 0 1 2; do
+    expect 0 run "$net" --input x=[[1,-2,3]] -O$level --verbose
+    grep -v '^time\|^memory' "$out" | sed 's/, arena .*//' >"$work/plain"
+    expect 0 run "$net" --input x=[[1,-2,3]] -O$level --verbose --tap a --tap r
+    grep -v '^time\|^memory' "$out" | sed 's/, arena .*//' >"$work/tapped"
+    says "$out" "a  f32[1,2]" "4.5, -6" "r  f32[1,2]"
+    while IFS= read -r line; do says "$work/tapped" "$line"; done <"$work/plain"
+    says "$work/plain" "kernels"
+done
+if [ -f "$net" ]; then
+    expect 0 run "$net" --input x=[[1,-2,3]] --tap a --output-dir "$work/tap"
+    [ -f "$work/tap/a.npy" ] && [ -f "$work/tap/y.npy" ] || fail "tapped values are not written"
+    expect 3 run "$net" --input x=[[1,-2,3]] --tap nothing
+fi
+
+# how values lie, what memory they share
+for option in --layout=auto --layout=nchw --layout=nhwc --reuse=none --reuse=inplace --reuse=full; do
+    expect 0 run "$TENON_SOURCE/examples/data/mnist-cnn.onnx" --fill random
+    cp "$out" "$work/plain"
+    expect 0 run "$TENON_SOURCE/examples/data/mnist-cnn.onnx" --fill random $option
+    cmp -s "$out" "$work/plain" || fail "$option changes a result"
+done
+expect 4 run "$pair" --fill ones --layout blocked
+says "$err" "--layout blocked"
+expect 2 run "$pair" --fill ones --layout nchv
+expect 2 run "$pair" --fill ones --reuse some
+
 finish
