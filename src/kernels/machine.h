@@ -181,13 +181,22 @@ typedef struct tn_reduction {
     tn_strip_fn *step;     /* acc op in */
     uint16_t summand;      /* register */
     bool lanes;            /* the order matters */
+    bool parts;            /* sums of f32, in f64 */
     bool along;
-    bool whole; /* a row is read in place, whatever its length */
+    bool whole;   /* a row is read in place, whatever its length */
+    bool windows; /* outputs of a block as tn_windows_block makes them */
     uint64_t identity;
 } tn_reduction;
 void tn_reduction_make(tn_reduction *q, const tn_resolved *r); /* `along` and `whole` aside */
-/* The elements of one output side by side: lanes [TN_STRIP_LANES] of `acc` to fold into, and the reduced register from them. */
-void tn_reduction_begin(const tn_reduction *q, void *lanes);
-void tn_reduction_end(const tn_reduction *q, void *lanes, void *to);
+/* What the elements of one output are folded into, in their order; and the reduced register from it. */
+typedef union tn_reduction_lanes {
+    uint64_t lane[TN_STRIP_LANES]; /* of `acc` */
+    tn_strip_sums sums;            /* where `parts` */
+} tn_reduction_lanes;
+void tn_reduction_begin(const tn_reduction *q, tn_reduction_lanes *lanes);
+/* False: a sum that must be formed again, all in f64 (tn_strip_sums). */
+bool tn_reduction_end(const tn_reduction *q, tn_reduction_lanes *lanes, void *to);
+/* Both, with the n elements of an output side by side. */
+void tn_reduction_row(const tn_reduction *q, int64_t n, const void *x, void *to);
 
 #endif

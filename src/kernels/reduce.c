@@ -1,12 +1,14 @@
 /* Reductions. The recipe: element k of the reduced index, in row-major order, goes to lane k % 16; the lanes are combined in pairs
-   (l, l + 8), then (l, l + 4), ... Sums and products of floats are formed in f64 and rounded once. So the bits do not depend on how
-   outputs are grouped, nor on whether a strip runs across outputs or along the elements of one. */
+   (l, l + 8), then (l, l + 4), ... Sums and products of floats are formed in f64 and rounded once; in sums of f32, four elements of a
+   lane that follow each other in f32 first, unless that overflows (tn_strip_sums). So the bits do not depend on how outputs are
+   grouped, nor on whether a strip runs across outputs or along the elements of one. */
 #include "kernels/kernels.h"
-#include "kernels/machine.h"
+#include "kernels/window.h"
 
 #include <string.h>
 
 #define LANES TN_STRIP_LANES
+#define GROUP (LANES * TN_STRIP_SUMMED)
 #define ACROSS 512 /* outputs of a strip that are combined side by side */
 
 static void fill(const tn_reduction *q, int64_t n, void *to) {
@@ -17,33 +19,59 @@ static void fill(const tn_reduction *q, int64_t n, void *to) {
 /* Combines `count` lanes of n accumulators each, `pitch` bytes apart, into the first. */
 static void combine_lanes(const tn_reduction *q, int64_t n, char *acc, int64_t pitch, int64_t count) {
     tn_strip_fn *combine = q->level->op[q->combine][q->acc];
-    for (int64_t half = LANES / 2; half; half /= 2)
+    for (int64_t half = LANES / 2; half && n == 1 && count == LANES; half /= 2) /* the same, side by side */
+        combine(half, acc, acc + half * pitch, NULL, acc);
+    for (int64_t half = LANES / 2; half && (n > 1 || count < LANES); half /= 2)
         for (int64_t l = 0; l < half && l + half < count; l++)
             combine(n, acc + l * pitch, acc + (l + half) * pitch, NULL, acc + l * pitch);
 }
 
-/* The outputs of a block, each along its elements, into sums. */
-static void along(const tn_reduction *q, tn_strip *s, const tn_strip_block *b, char *sums) {
+static bool is_finite(double x) {
+    return x - x == 0;
+}
+
+/* Folds the elements of the output at `at`, which is left anywhere. */
+static void fold_all(const tn_reduction *q, tn_strip *s, int64_t *at, tn_strip_fold_fn *fold,
+                     tn_reduction_lanes *lanes) {
     const tn_resolved *r = q->r;
     int last = r->outer + r->inner - 1;
-    int64_t bytes = tn_strip_bytes(q->acc), most = q->whole ? INT64_MAX : s->program->length;
+    int64_t most = q->whole ? INT64_MAX : s->program->length, phase = 0;
+    tn_reduction_begin(q, lanes);
+    do {
+        int64_t left = r->extent[last] - at[last];
+        tn_strip_block run = {.at = at, .axis = last, .tile = -1, .n = left < most ? left : most, .rows = 1};
+        tn_strip_compute(s, TN_STRIP_BEFORE, &run, NULL);
+        fold(run.n, s->reg[q->summand], phase, lanes);
+        phase = (phase + run.n) % GROUP;
+        at[last] += run.n - 1;
+    } while (tn_machine_next(r, at));
+}
+
+/* Combines lanes into the first. */
+static void end_lanes(const tn_reduction *q, tn_reduction_lanes *lanes) {
+    if (q->parts)
+        for (int l = 0; l < LANES; l++)
+            lanes->sums.sum[l] += (double)lanes->sums.part[l];
+    combine_lanes(q, 1, (char *)lanes, tn_strip_bytes(q->acc), LANES);
+}
+
+/* The outputs of a block, each along its elements, into sums. */
+static void along(const tn_reduction *q, tn_strip *s, const tn_strip_block *b, char *sums) {
+    tn_strip_fold_fn *fold = q->level->fold[q->combine][q->in];
+    int64_t bytes = tn_strip_bytes(q->acc);
     for (int64_t e = 0; e < b->n; e++) {
-        uint64_t lanes[LANES];
-        int64_t at[TN_MACHINE_AXES], phase = 0;
-        memcpy(at, b->at, sizeof at);
-        if (b->axis >= 0)
-            at[b->axis] += e;
-        fill(q, LANES, lanes);
-        do {
-            int64_t left = r->extent[last] - at[last];
-            tn_strip_block run = {.at = at, .axis = last, .tile = -1, .n = left < most ? left : most, .rows = 1};
-            tn_strip_compute(s, TN_STRIP_BEFORE, &run, NULL);
-            q->level->fold[q->combine][q->in](run.n, s->reg[q->summand], phase, lanes);
-            phase = (phase + run.n) % LANES;
-            at[last] += run.n - 1;
-        } while (tn_machine_next(r, at));
-        combine_lanes(q, 1, (char *)lanes, bytes, LANES);
-        memcpy(sums + e * bytes, lanes, (size_t)bytes);
+        tn_reduction_lanes lanes;
+        for (int again = 0; again < 2; again++) {
+            int64_t at[TN_MACHINE_AXES];
+            memcpy(at, b->at, sizeof at);
+            if (b->axis >= 0)
+                at[b->axis] += e;
+            fold_all(q, s, at, again ? q->level->fold_wide : fold, &lanes);
+            end_lanes(q, &lanes);
+            if (!q->parts || is_finite(lanes.sums.sum[0]))
+                break;
+        }
+        memcpy(sums + e * bytes, &lanes, (size_t)bytes);
     }
 }
 
@@ -61,6 +89,40 @@ static void across(const tn_reduction *q, tn_strip *s, const tn_strip_block *b, 
     } while (tn_machine_next(r, b->at));
     if (q->lanes)
         combine_lanes(q, n, sums, pitch, used);
+}
+
+/* The same for sums of f32, with parts of them in f32. `part` has room for ACROSS * LANES. */
+static void across_parts(const tn_reduction *q, tn_strip *s, const tn_strip_block *b, double *sums, float *part) {
+    const tn_resolved *r = q->r;
+    int64_t n = b->n * b->rows, k = 0, used = r->inner_count < LANES ? r->inner_count : LANES;
+    fill(q, n * used, sums);
+    do {
+        tn_strip_compute(s, TN_STRIP_BEFORE, b, NULL);
+        float *to = part + k % LANES * n;
+        const float *x = s->reg[q->summand];
+        if (k < LANES)
+            memcpy(to, x, (size_t)n * sizeof *to);
+        else
+            q->level->op[TN_SCALAR_ADD][TN_STRIP_F32](n, to, x, NULL, to);
+        k++;
+        if (k == GROUP) {
+            q->level->add_wide(n * LANES, sums, part, NULL, sums);
+            k = 0;
+        }
+    } while (tn_machine_next(r, b->at));
+    if (k)
+        q->level->add_wide(n * (k < LANES ? k : LANES), sums, part, NULL, sums);
+    combine_lanes(q, n, (char *)sums, n * (int64_t)sizeof *sums, used);
+    bool finite = true;
+    for (int64_t i = 0; i < n; i++)
+        finite &= is_finite(sums[i]);
+    if (finite)
+        return;
+    double first[ACROSS];
+    memcpy(first, sums, (size_t)n * sizeof *first);
+    across(q, s, b, (char *)sums);
+    for (int64_t i = 0; i < n; i++)
+        sums[i] = is_finite(first[i]) ? first[i] : sums[i];
 }
 
 /* Rounds accumulators to the dtype of the reduced register, into `to`. */
@@ -83,13 +145,21 @@ static void piece(void *ctx, tn_strip_range *range) {
     tn_strip s;
     tn_strip_block b;
     _Alignas(64) char sums[ACROSS * LANES * 8];
+    _Alignas(64) float parts[ACROSS * LANES];
     uint64_t reduced[ACROSS];
+    tn_windows windows;
+    if (q->windows)
+        tn_windows_begin(&windows, q);
     tn_strip_begin(&s, q->r);
     while (tn_strip_range_next(range, &b)) {
         if (!q->r->inner_count)
             fill(q, b.n * b.rows, sums);
+        else if (q->windows)
+            tn_windows_block(&windows, &b, sums);
         else if (q->along)
             along(q, &s, &b, sums);
+        else if (q->parts && q->r->inner_count > LANES)
+            across_parts(q, &s, &b, (double *)(void *)sums, parts);
         else
             across(q, &s, &b, sums);
         round_sums(q, b.n * b.rows, sums, reduced);
@@ -115,18 +185,34 @@ void tn_reduction_make(tn_reduction *q, const tn_resolved *r) {
     q->step = q->level->op[q->combine][q->in];
     if (q->lanes && q->in == TN_STRIP_F32) {
         q->acc = TN_STRIP_F64;
+        q->parts = q->combine == TN_SCALAR_ADD;
         q->step = q->combine == TN_SCALAR_ADD ? q->level->add_wide : q->level->mul_wide;
     }
     set_identity(q);
 }
 
-void tn_reduction_begin(const tn_reduction *q, void *lanes) {
-    fill(q, LANES, lanes);
+void tn_reduction_begin(const tn_reduction *q, tn_reduction_lanes *lanes) {
+    if (q->parts)
+        lanes->sums = (tn_strip_sums){0};
+    else
+        fill(q, LANES, lanes);
 }
 
-void tn_reduction_end(const tn_reduction *q, void *lanes, void *to) {
-    combine_lanes(q, 1, lanes, tn_strip_bytes(q->acc), LANES);
-    round_sums(q, 1, lanes, to);
+bool tn_reduction_end(const tn_reduction *q, tn_reduction_lanes *lanes, void *to) {
+    end_lanes(q, lanes);
+    round_sums(q, 1, (const char *)lanes, to);
+    return !q->parts || is_finite(lanes->sums.sum[0]);
+}
+
+void tn_reduction_row(const tn_reduction *q, int64_t n, const void *x, void *to) {
+    tn_reduction_lanes lanes;
+    tn_reduction_begin(q, &lanes);
+    q->level->fold[q->combine][q->in](n, x, 0, &lanes);
+    if (tn_reduction_end(q, &lanes, to))
+        return;
+    tn_reduction_begin(q, &lanes);
+    q->level->fold_wide(n, x, 0, &lanes);
+    tn_reduction_end(q, &lanes, to);
 }
 
 void tn_reduce_run_resolved(const tn_resolved *r, tn_pool *pool) {
@@ -141,6 +227,7 @@ void tn_reduce_run_resolved(const tn_resolved *r, tn_pool *pool) {
         int64_t in = x->stride[last] < 0 ? -x->stride[last] : x->stride[last];
         int64_t out = axis < 0 ? INT64_MAX : x->stride[axis] < 0 ? -x->stride[axis] : x->stride[axis];
         q.along = r->extent[last] >= LANES ? in <= out || outputs < 8 : outputs < 4 && r->inner_count > 4;
+        q.windows = !q.along && tn_windows_fit(&q, axis);
         q.whole = !k->steps && !x->guards && x->stride[last] == 1 && tn_strip_same(x->dtype);
     }
     int64_t most = q.along ? TN_STRIP_LENGTH : ACROSS;

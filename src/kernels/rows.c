@@ -255,6 +255,12 @@ static void join_steps(tn_rows *p, int i, const tn_strip_level *level) {
     if (c->op != TN_ROWS_LOAD || c->dtype != TN_F32 || c->stride || !is_passing(p, c->to))
         return;
     const tn_rows_code *s = c + 1;
+    if (is_step(p, i + 1, level, TN_SCALAR_DIV) && s->b == c->to && s->a != c->to) {
+        replace(
+            p, i, 2,
+            (tn_rows_code){.op = TN_ROWS_DIVIDE, .a = s->a, .b = c->a, .c = s->a, .d = NONE, .to = s->to, .n = c->n});
+        return;
+    }
     if (is_step(p, i + 1, level, TN_SCALAR_SUB) && s->b == c->to && s->a != c->to) {
         tn_rows_code all = {.op = TN_ROWS_EXP_SUM, .a = s->a, .b = c->a, .n = c->n, .d = NONE};
         if (is_step(p, i + 2, level, TN_SCALAR_EXP) && s[1].a == s->to && is_passing(p, s->to) &&
@@ -274,22 +280,26 @@ static void join_steps(tn_rows *p, int i, const tn_strip_level *level) {
         return;
     }
     /* products are the same either way round */
-    if (!is_step(p, i + 1, level, TN_SCALAR_MUL) || (s->a == c->to) == (s->b == c->to) || !is_passing(p, s->to) ||
-        !is_step(p, i + 2, level, TN_SCALAR_MUL) || (s[1].a == s->to) == (s[1].b == s->to))
+    if (!is_step(p, i + 1, level, TN_SCALAR_MUL) || (s->a == c->to) == (s->b == c->to))
         return;
     tn_rows_code all = {.op = TN_ROWS_SCALE_SHIFT,
                         .a = s->a == c->to ? s->b : s->a,
                         .b = c->a,
-                        .c = s[1].a == s->to ? s[1].b : s[1].a,
+                        .c = NONE,
                         .d = NONE,
-                        .to = s[1].to,
+                        .to = s->to,
                         .n = c->n};
-    int n = 3;
-    if (is_step(p, i + 3, level, TN_SCALAR_ADD) && is_passing(p, s[1].to) &&
-        (s[2].a == s[1].to) != (s[2].b == s[1].to)) {
-        all.d = s[2].a == s[1].to ? s[2].b : s[2].a;
-        all.to = s[2].to;
-        n = 4;
+    int n = 2;
+    if (is_passing(p, s->to) && is_step(p, i + 2, level, TN_SCALAR_MUL) && (s[1].a == s->to) != (s[1].b == s->to)) {
+        all.c = s[1].a == s->to ? s[1].b : s[1].a;
+        all.to = s[1].to;
+        n = 3;
+        if (is_step(p, i + 3, level, TN_SCALAR_ADD) && is_passing(p, s[1].to) &&
+            (s[2].a == s[1].to) != (s[2].b == s[1].to)) {
+            all.d = s[2].a == s[1].to ? s[2].b : s[2].a;
+            all.to = s[2].to;
+            n = 4;
+        }
     }
     replace(p, i, n, all);
 }
@@ -341,6 +351,21 @@ static void assign_all(tn_rows *p) {
     }
 }
 
+static void find_moving(tn_rows *p) {
+    p->movings = 0;
+    for (int i = 0; i < p->places; i++)
+        if (p->place[i].base && p->place[i].step)
+            p->moving[p->movings++] = (uint16_t)i;
+    p->read = p->written = NONE;
+    for (int i = 0; i < p->codes; i++) {
+        const tn_rows_place *a = &p->place[p->code[i].a], *to = &p->place[p->code[i].to];
+        if (a->base && a->wide && a->step > 0 && p->read == NONE)
+            p->read = p->code[i].a;
+        if (to->base && to->wide && to->step > 0)
+            p->written = p->code[i].to;
+    }
+}
+
 bool tn_rows_make(tn_rows *p, const tn_rows_link *link, int count, int64_t rows) {
     maker m = {.p = p, .link = link, .count = count, .rows = rows};
     const tn_strip_level *level = link[0].r.kernel->program->level;
@@ -359,53 +384,65 @@ bool tn_rows_make(tn_rows *p, const tn_rows_link *link, int count, int64_t rows)
             return false;
     for (int i = 0; i < p->codes; i++)
         join_steps(p, i, level);
+    find_moving(p);
     assign_all(p);
     return p->scratch <= SCRATCH_BYTES;
 }
 
 /* --- running ------------------------------------------------------------------------------------------------------------------------------- */
 
-static void run_code(const tn_rows *p, const tn_rows_code *c, char *const *at) {
-    double lanes[TN_STRIP_LANES];
+static float scalar_at(const char *at) {
+    float x;
+    memcpy(&x, at, sizeof x);
+    return x;
+}
+
+static void run_code(const tn_rows *p, const tn_rows_code *c, char *const *at, const tn_rows_ahead *ahead) {
+    const float *a = (const float *)(const void *)at[c->a];
+    const float *third = c->c == NONE ? NULL : (const float *)(const void *)at[c->c];
+    float *to = (float *)(void *)at[c->to];
     switch ((tn_rows_op)c->op) {
-    case TN_ROWS_STEP: c->run(c->n, at[c->a], at[c->b], c->immediate ? c->immediate : at[c->c], at[c->to]); break;
-    case TN_ROWS_LOAD: c->load(c->n, at[c->a], c->stride, at[c->to]); break;
-    case TN_ROWS_STORE: c->store(c->n, at[c->a], at[c->to], 1); break;
-    case TN_ROWS_FOLD:
-        tn_reduction_begin(c->fold, lanes);
-        c->fold->level->fold[c->fold->combine][c->fold->in](c->n, at[c->a], 0, lanes);
-        tn_reduction_end(c->fold, lanes, at[c->to]);
-        break;
+    case TN_ROWS_STEP: c->run(c->n, a, at[c->b], c->immediate ? c->immediate : third, to); break;
+    case TN_ROWS_LOAD: c->load(c->n, a, c->stride, to); break;
+    case TN_ROWS_STORE: c->store(c->n, a, to, 1); break;
+    case TN_ROWS_FOLD: tn_reduction_row(c->fold, c->n, a, to); break;
     case TN_ROWS_EXP_SUM:
     case TN_ROWS_SQUARE_SUM: {
-        float shift;
-        memcpy(&shift, at[c->b], sizeof shift);
-        tn_reduction_begin(c->fold, lanes);
-        (c->op == TN_ROWS_EXP_SUM ? p->level->exp_sum : p->level->square_sum)(c->n, (const float *)at[c->a], shift,
-                                                                              (float *)at[c->c], lanes);
-        tn_reduction_end(c->fold, lanes, at[c->to]);
+        tn_reduction_lanes lanes;
+        tn_reduction_begin(c->fold, &lanes);
+        (c->op == TN_ROWS_EXP_SUM ? p->level->exp_sum : p->level->square_sum)(
+            c->n, a, scalar_at(at[c->b]), (float *)(void *)at[c->c], &lanes.sums, ahead);
+        if (tn_reduction_end(c->fold, &lanes, to))
+            break;
+        tn_reduction_begin(c->fold, &lanes);
+        if (c->op == TN_ROWS_EXP_SUM)
+            c->fold->level->fold_wide(c->n, third, 0, &lanes);
+        else
+            p->level->wide_squares(c->n, third, &lanes.sums);
+        tn_reduction_end(c->fold, &lanes, to);
         break;
     }
-    case TN_ROWS_SCALE_SHIFT: {
-        float factor;
-        memcpy(&factor, at[c->b], sizeof factor);
-        p->level->scale_shift(c->n, (const float *)at[c->a], factor, (const float *)at[c->c],
-                              c->d == NONE ? NULL : (const float *)at[c->d], (float *)at[c->to]);
+    case TN_ROWS_SCALE_SHIFT:
+        p->level->scale_shift(c->n, a, scalar_at(at[c->b]), third,
+                              c->d == NONE ? NULL : (const float *)(const void *)at[c->d], to);
         break;
-    }
+    case TN_ROWS_DIVIDE: p->level->divide(c->n, a, scalar_at(at[c->b]), to); break;
     }
 }
 
 void tn_rows_run(const tn_rows *p, int64_t first, int64_t end, char *scratch) {
     char *at[TN_ROWS_PLACES];
+    tn_rows_ahead ahead = {0};
     for (int i = 0; i < p->places; i++)
         at[i] = p->place[i].base ? p->place[i].base + first * p->place[i].step : scratch + p->place[i].offset;
     for (int i = 0; i < p->onces; i++)
-        run_code(p, &p->once[i], at);
+        run_code(p, &p->once[i], at, &ahead);
     for (int64_t row = first; row < end; row++) {
+        ahead.read = row + 1 < end && p->read != NONE ? at[p->read] + p->place[p->read].step : NULL;
+        ahead.write = p->written != NONE ? at[p->written] : NULL;
         for (int i = 0; i < p->codes; i++)
-            run_code(p, &p->code[i], at);
-        for (int i = 0; i < p->places; i++)
-            at[i] += p->place[i].base ? p->place[i].step : 0;
+            run_code(p, &p->code[i], at, &ahead);
+        for (int i = 0; i < p->movings; i++)
+            at[p->moving[i]] += p->place[p->moving[i]].step;
     }
 }

@@ -4,14 +4,23 @@
 
 #include "kernels/machine.h"
 
-/* Steps that pass over a row together; isa/rows.c. Lanes: those of a sum of f32, TN_STRIP_LANES of f64. */
+/* What to fetch into the cache meanwhile: where the next row is read, where this one will be written; NULL: nothing. */
+typedef struct tn_rows_ahead {
+    const char *read, *write;
+} tn_rows_ahead;
+
+/* Steps that pass over a row together; isa/rows.c. Sums begin at the row's first element. */
 typedef struct tn_rows_level {
-    /* to = exp(x - shift), lanes += to */
-    void (*exp_sum)(int64_t n, const float *x, float shift, float *to, double *lanes);
-    /* to = x - shift, lanes += to * to */
-    void (*square_sum)(int64_t n, const float *x, float shift, float *to, double *lanes);
-    /* to = x * factor * scale + shift; `shift` NULL: without it. `to` may be one of the others. */
+    /* to = exp(x - shift), of which the sum */
+    void (*exp_sum)(int64_t n, const float *x, float shift, float *to, tn_strip_sums *sums, const tn_rows_ahead *ahead);
+    /* to = x - shift, of whose squares the sum */
+    void (*square_sum)(int64_t n, const float *x, float shift, float *to, tn_strip_sums *sums,
+                       const tn_rows_ahead *ahead);
+    /* The sum of squares, all in f64. */
+    void (*wide_squares)(int64_t n, const float *x, tn_strip_sums *sums);
+    /* to = x * factor * scale + shift; `shift`, or both of them NULL: without it. `to` may be one of the others. */
     void (*scale_shift)(int64_t n, const float *x, float factor, const float *scale, const float *shift, float *to);
+    void (*divide)(int64_t n, const float *x, float by, float *to);
 } tn_rows_level;
 
 extern const tn_rows_level tn_rows_generic, tn_rows_avx2, tn_rows_avx512, tn_rows_neon;
@@ -45,8 +54,9 @@ typedef enum tn_rows_op {
     TN_ROWS_STORE, /* and back */
     TN_ROWS_FOLD,  /* to = the combination of a */
     TN_ROWS_EXP_SUM,
-    TN_ROWS_SQUARE_SUM, /* of a, less b, into c; the sum to `to` */
-    TN_ROWS_SCALE_SHIFT /* of a by b, c, and d unless it is UINT16_MAX */
+    TN_ROWS_SQUARE_SUM,  /* of a, less b, into c; the sum to `to` */
+    TN_ROWS_SCALE_SHIFT, /* of a by b, c and d; UINT16_MAX: without it */
+    TN_ROWS_DIVIDE       /* a by b */
 } tn_rows_op;
 
 typedef struct tn_rows_code {
@@ -67,9 +77,11 @@ typedef struct tn_rows {
     tn_rows_code once[TN_ROWS_CODES], code[TN_ROWS_CODES];
     tn_rows_place place[TN_ROWS_PLACES];
     tn_reduction fold[TN_CHAIN_MOST];
-    int onces, codes, places, folds;
-    int64_t length; /* elements of a row */
-    size_t scratch; /* bytes, for each thread */
+    uint16_t moving[TN_ROWS_PLACES]; /* places that step from row to row */
+    int onces, codes, places, folds, movings;
+    uint16_t read, written; /* the places to look ahead to; UINT16_MAX: none */
+    int64_t length;         /* elements of a row */
+    size_t scratch;         /* bytes, for each thread */
 } tn_rows;
 
 /* Whether the links have that form: makes *p of them. They outlive it. */

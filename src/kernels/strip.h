@@ -25,8 +25,17 @@ typedef void tn_strip_load_fn(int64_t n, const void *from, int64_t stride, void 
 typedef void tn_strip_store_fn(int64_t n, const void *from, void *to, int64_t stride);
 /* to[row * n + i] = from[row + i * stride], elements as they are. */
 typedef void tn_strip_transpose_fn(int64_t rows, int64_t n, const void *from, int64_t stride, void *to);
-/* Combines x[i] into lanes[(phase + i) % TN_STRIP_LANES], in order. */
+/* Combines x[i], element phase + i of what is reduced, into its lane, in order. Lanes are TN_STRIP_LANES of the accumulator's type; those of
+   sums of F32 are tn_strip_sums. */
 #define TN_STRIP_LANES 16
+/* Element k goes to lane k % 16; of each lane as many as TN_STRIP_SUMMED that follow each other (k / 16 / TN_STRIP_SUMMED the same) are summed
+   in f32, and these sums in f64: conversions cost more than sums. A sum that is not finite is formed again, all in f64: parts may overflow
+   where it does not. */
+#define TN_STRIP_SUMMED 4
+typedef struct tn_strip_sums {
+    _Alignas(64) double sum[TN_STRIP_LANES];
+    float part[TN_STRIP_LANES]; /* of elements since the last multiple of TN_STRIP_SUMMED; else 0 */
+} tn_strip_sums;
 typedef void tn_strip_fold_fn(int64_t n, const void *x, int64_t phase, void *lanes);
 
 typedef struct tn_strip_level {
@@ -37,6 +46,7 @@ typedef struct tn_strip_level {
     tn_strip_store_fn *store[TN_DTYPE_COUNT];
     tn_strip_transpose_fn *transpose[9];                     /* by bytes of an element: 1, 2, 4, 8 */
     tn_strip_fold_fn *fold[TN_SCALAR_COUNT][TN_STRIP_TYPES]; /* sums and products of F32: lanes of F64 */
+    tn_strip_fold_fn *fold_wide;                             /* sums of F32 in lanes of F64 alone */
     tn_strip_fn *add_wide, *mul_wide;                        /* a in F64, b in F32, result in F64 */
 } tn_strip_level;
 

@@ -14,6 +14,7 @@
 
 /* a * b + c, rounded once where the level has the instruction. */
 #if defined(__FMA__) || defined(__aarch64__)
+#define TN_VM_FUSED
 #define TN_VM_MADD(a, b, c) __builtin_fmaf(a, b, c)
 #define TN_VM_MADD_F64(a, b, c) __builtin_fma(a, b, c)
 #else
@@ -54,14 +55,17 @@ TN_VM float tn_vm_with_sign(float magnitude, float sign) {
 
 /* --- exp, expm1 ------------------------------------------------------------------------------------------------------------------ */
 
-/* e^r - 1 for |r| <= ln 2 / 2. */
-TN_VM float tn_vm_expm1_near(float r) {
+/* (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2. */
+TN_VM float tn_vm_exp_rest(float r) {
     float q = 0x1.6db64cp-10f;
     q = TN_VM_MADD(q, r, 0x1.123ce0p-7f);
     q = TN_VM_MADD(q, r, 0x1.55545cp-5f);
     q = TN_VM_MADD(q, r, 0x1.55548cp-3f);
-    q = TN_VM_MADD(q, r, 0.5f);
-    return TN_VM_MADD(r * r, q, r);
+    return TN_VM_MADD(q, r, 0.5f);
+}
+/* e^r - 1 */
+TN_VM float tn_vm_expm1_near(float r) {
+    return TN_VM_MADD(r * r, tn_vm_exp_rest(r), r);
 }
 
 /* x = n ln 2 + r; `rounded` holds n in its low bits. */
@@ -71,9 +75,22 @@ TN_VM float tn_vm_reduce(float x, float *rounded) {
     return TN_VM_MADD(n, -TN_VM_LN2_LOW, TN_VM_MADD(n, -TN_VM_LN2_HIGH, x));
 }
 
+/* e^r */
+TN_VM float tn_vm_exp_near(float x, float *rounded) {
+#if defined(TN_VM_FUSED)
+    float r = tn_vm_reduce(x, rounded), q = TN_VM_MADD(tn_vm_exp_rest(r), r, 1.0f);
+    return TN_VM_MADD(q, r, 1.0f);
+#else /* r in two parts, so that it is rounded only where little depends on it */
+    float t = x * 0x1.715476p0f + TN_VM_ROUND, n = t - TN_VM_ROUND;
+    float high = x - n * TN_VM_LN2_HIGH, low = -(n * TN_VM_LN2_LOW), r = high + low;
+    *rounded = t;
+    return 1.0f + (high + (low + r * r * tn_vm_exp_rest(r)));
+#endif
+}
+
 TN_VM float tn_vm_exp(float x) {
     float t, low = x < -104.0f ? -104.0f : x, c = low > 89.0f ? 89.0f : low;
-    float p = 1.0f + tn_vm_expm1_near(tn_vm_reduce(c, &t));
+    float p = tn_vm_exp_near(c, &t);
     /* n and n / 2, rounded down, where exponents stand; in two steps over- and underflow round once */
     uint32_t n = tn_vm_bits(t) << 23, half = tn_vm_bits(t) << 22 & 0xff800000u;
     return p * tn_vm_float(half + 0x3f800000u) * tn_vm_float(n - half + 0x3f800000u);
@@ -82,7 +99,7 @@ TN_VM float tn_vm_exp(float x) {
 /* The same bits where |x| <= TN_VM_EXP_LIMIT: results are normal. */
 #define TN_VM_EXP_LIMIT 87.0f
 TN_VM float tn_vm_exp_normal(float x) {
-    float t, p = 1.0f + tn_vm_expm1_near(tn_vm_reduce(x, &t));
+    float t, p = tn_vm_exp_near(x, &t);
     return tn_vm_float(tn_vm_bits(p) + (tn_vm_bits(t) << 23));
 }
 

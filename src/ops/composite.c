@@ -76,7 +76,9 @@ static tn_status softmax_define(tn_graph *g, tn_node node, const tn_value *in, t
     int axis = (int)tn_attr_int(g, node, "axis");
     tn_value x = tn_composite_widen(g, in[0]);
     tn_value e = tn_exp(g, tn_sub(g, x, tn_reduce_max(g, x, 1, &axis, true)));
-    return tn_composite_finish(g, tn_div(g, e, tn_reduce_sum(g, e, 1, &axis, true)), in[0], out);
+    /* one division for all: the sum is at least 1 */
+    tn_value part = tn_reciprocal(g, tn_reduce_sum(g, e, 1, &axis, true));
+    return tn_composite_finish(g, tn_mul(g, e, part), in[0], out);
 }
 
 static tn_status log_softmax_define(tn_graph *g, tn_node node, const tn_value *in, tn_value *out) {

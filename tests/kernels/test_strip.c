@@ -240,7 +240,7 @@ static tn_value chain_of(tn_graph *g, unsigned which, tn_value x) {
         return tn_cast(g, tn_select(g, tn_less(g, i, sum), tn_sub(g, i, most), tn_mul(g, i, sum)), TN_F32);
     }
     default: { /* a row's copy, read after what it was copied from is written again */
-        tn_value a = tn_neg(g, x), b = tn_sub(g, a, tn_reduce_sum(g, a, 1, &last, true));
+        tn_value a = tn_neg(g, x), b = tn_sub(g, a, tn_reduce_mean(g, a, 1, &last, true));
         return tn_mul(g, tn_sub(g, b, tn_reduce_min(g, b, 1, &last, true)),
                       tn_add(g, a, tn_reduce_max(g, b, 1, &last, true)));
     }

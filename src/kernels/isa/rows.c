@@ -2,13 +2,14 @@
    the bits, of the steps one by one. */
 #include "kernels/rows.h"
 
+#include <string.h>
+
 /* The same instructions as AVX-512: that level's table serves. */
 #if !defined(__AVX512VNNI__)
 
-#include "kernels/vector_math.h"
+#include "kernels/sums.h"
 
-#define BLOCK 64
-#define LANES TN_STRIP_LANES
+#define BLOCK (8 * TN_VM_GROUP)
 
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wpass-failed" /* a wish: sanitizers and coverage may stand in its way */
@@ -17,60 +18,75 @@
 #define LOOP(n) _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)
 #endif
 
-/* lanes[i % LANES] += x[i], in order. */
-TN_VM void add_lanes(int64_t n, const float *x, double *lanes) {
-    double v[LANES];
-    int64_t at = 0;
-    for (int l = 0; l < LANES; l++)
-        v[l] = lanes[l];
-    for (; at + LANES <= n; at += LANES)
-        for (int l = 0; l < LANES; l++)
-            v[l] += (double)x[at + l];
-    for (int l = 0; at < n; at++, l++)
-        v[l] += (double)x[at];
-    for (int l = 0; l < LANES; l++)
-        lanes[l] = v[l];
+/* The next lines of the cache of what other rows need. */
+TN_VM void fetch(const char *from, int64_t at, int64_t n) {
+    for (int64_t i = at; from && i < at + n; i += 16)
+        __builtin_prefetch(from + i * 4);
 }
 
-static void exp_sum(int64_t n, const float *x, float shift, float *to, double *lanes) {
+/* Loops do not wait for each other's last results if they are long. */
+static void exp_sum(int64_t n, const float *x, float shift, float *to, tn_strip_sums *sums,
+                    const tn_rows_ahead *ahead) {
     for (int64_t at = 0; at < n; at += BLOCK) {
         int64_t m = n - at < BLOCK ? n - at : BLOCK;
         const float *a = x + at;
         float *r = to + at;
-        int far = 0;
-        if (m == BLOCK)
-            LOOP(BLOCK) far |= !(__builtin_fabsf(a[i] - shift) <= TN_VM_EXP_LIMIT) ? -1 : 0;
-        if (m == BLOCK && !far)
-            LOOP(BLOCK) r[i] = tn_vm_exp_normal(a[i] - shift);
+        int32_t most = 0; /* the greatest magnitude, as bits: NaN is beyond all */
+        fetch(ahead->read, at, m);
+        if (x == to)
+            most = INT32_MAX;
         else
+            LOOP(m) {
+                float d = a[i] - shift;
+                int32_t magnitude = (int32_t)(tn_vm_bits(d) & 0x7fffffffu);
+                most = magnitude > most ? magnitude : most;
+                r[i] = tn_vm_exp_normal(d);
+            }
+        if (most > (int32_t)tn_vm_bits(TN_VM_EXP_LIMIT))
             LOOP(m) r[i] = tn_vm_exp(a[i] - shift);
-        add_lanes(m, r, lanes);
+        fetch(ahead->write, at, m);
+        tn_vm_add_sums(m, r, 0, sums);
     }
 }
 
-static void square_sum(int64_t n, const float *x, float shift, float *to, double *lanes) {
-    for (int64_t at = 0; at < n; at += BLOCK) {
-        int64_t m = n - at < BLOCK ? n - at : BLOCK;
-        const float *a = x + at;
-        float *r = to + at, square[BLOCK];
-        LOOP(m) {
-            float d = a[i] - shift;
-            r[i] = d;
-            square[i] = d * d;
-        }
-        add_lanes(m, square, lanes);
+static void square_sum(int64_t n, const float *x, float shift, float *to, tn_strip_sums *sums,
+                       const tn_rows_ahead *ahead) {
+    _Alignas(64) double sum[TN_STRIP_LANES];
+    int64_t at = 0;
+    memcpy(sum, sums->sum, sizeof sum);
+    for (; at + TN_VM_GROUP <= n; at += TN_VM_GROUP) {
+        fetch(ahead->read, at, TN_VM_GROUP);
+        fetch(ahead->write, at, TN_VM_GROUP);
+        tn_vm_add_squares(x + at, shift, to + at, sum);
     }
+    memcpy(sums->sum, sum, sizeof sum);
+    for (int64_t l = 0; at < n; at++, l++) {
+        float d = x[at] - shift;
+        to[at] = d;
+        sums->part[l % TN_STRIP_LANES] += d * d;
+    }
+}
+
+static void wide_squares(int64_t n, const float *x, tn_strip_sums *sums) {
+    for (int64_t i = 0; i < n; i++)
+        sums->sum[i % TN_STRIP_LANES] += (double)(x[i] * x[i]);
 }
 
 static void scale_shift(int64_t n, const float *x, float factor, const float *scale, const float *shift, float *to) {
     if (shift)
         LOOP(n) to[i] = x[i] * factor * scale[i] + shift[i];
-    else
+    else if (scale)
         LOOP(n) to[i] = x[i] * factor * scale[i];
+    else
+        LOOP(n) to[i] = x[i] * factor;
+}
+
+static void divide(int64_t n, const float *x, float by, float *to) {
+    LOOP(n) to[i] = x[i] / by;
 }
 
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
-const tn_rows_level PASTE(tn_rows_, TN_ISA) = {exp_sum, square_sum, scale_shift};
+const tn_rows_level PASTE(tn_rows_, TN_ISA) = {exp_sum, square_sum, wide_squares, scale_shift, divide};
 
 #endif

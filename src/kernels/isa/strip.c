@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ir/tensor.h"
+#include "kernels/sums.h"
 #include "kernels/vector_math.h"
 
 /* Operands and result may be the same memory, never parts of it that overlap otherwise. */
@@ -401,7 +402,10 @@ static void transpose_32(int64_t rows, int64_t n, const void *from, int64_t stri
         }                                                                            \
         memcpy(acc, v, sizeof v);                                                    \
     }
-FOLD(add_f32, float, double, a + b)
+FOLD(wide_f32, float, double, a + b)
+static void fold_add_f32(int64_t n, const void *px, int64_t phase, void *lanes) {
+    tn_vm_add_sums(n, px, phase, lanes);
+}
 FOLD(mul_f32, float, double, a *b)
 FOLD(add_f64, double, double, a + b)
 FOLD(mul_f64, double, double, a *b)
@@ -554,6 +558,7 @@ const tn_strip_level PASTE(tn_strip_, TN_ISA) = {
              [TN_SCALAR_MIN] = {FOLD_FLOATS(min), FOLD_SIGNED(min), [TN_STRIP_U64] = fold_min_u64},
              [TN_SCALAR_AND] = {FOLD_SIGNED(and), [TN_STRIP_U64] = fold_and_i64, [TN_STRIP_B8] = fold_and_b8},
              [TN_SCALAR_OR] = {FOLD_SIGNED(or), [TN_STRIP_U64] = fold_or_i64, [TN_STRIP_B8] = fold_or_b8}},
+    .fold_wide = fold_wide_f32,
     .add_wide = add_wide,
     .mul_wide = mul_wide};
 

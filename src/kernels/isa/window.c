@@ -1,0 +1,124 @@
+/* Windows: outputs side by side, each combined from as many taps; vectors over the outputs. */
+#include "kernels/window.h"
+
+/* The same instructions as AVX-512: that level's table serves. */
+#if !defined(__AVX512VNNI__)
+
+#include "kernels/vector_math.h"
+
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wpass-failed" /* a wish: sanitizers and coverage may stand in its way */
+#define LOOP(n) _Pragma("clang loop vectorize(assume_safety)") for (int64_t i = 0; i < n; i++)
+#else
+#define LOOP(n) _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)
+#endif
+
+#define LANES TN_STRIP_LANES
+#define BLOCK 64 /* outputs that are combined tap by tap */
+
+/* The taps of 3 x 3 and 2 x 2 windows one by one, so that an output stays in registers. */
+#define TAPS_4(tap) tap(1) tap(2) tap(3)
+#define TAPS_9(tap) TAPS_4(tap) tap(4) tap(5) tap(6) tap(7) tap(8)
+
+/* The greatest: NaN wins. Where it is 0 nothing else is positive: -0 if all signs are set. */
+#define MAX_OF(most, signs, odd) ((odd) ? __builtin_nanf("") : (most) == 0 ? tn_vm_float((signs)&0x80000000u) : (most))
+#define MAX_TAP(t)                  \
+    {                               \
+        float x = a[t][i * step];   \
+        odd |= x != x ? -1 : 0;     \
+        signs &= tn_vm_bits(x);     \
+        most = most > x ? most : x; \
+    }
+#define MAX(count)                                                                                           \
+    TN_VM void max_of_##count(int64_t n, int64_t step, const float *const *restrict a, float *restrict to) { \
+        LOOP(n) {                                                                                            \
+            float most = a[0][i * step];                                                                     \
+            uint32_t signs = tn_vm_bits(most);                                                               \
+            int odd = most != most ? -1 : 0;                                                                 \
+            TAPS_##count(MAX_TAP);                                                                           \
+            to[i] = MAX_OF(most, signs, odd);                                                                \
+        }                                                                                                    \
+    }
+MAX(4)
+MAX(9)
+
+static void max_of_any(int64_t n, int64_t taps, int64_t step, const float *const *a, float *to) {
+    float most[BLOCK];
+    uint32_t signs[BLOCK];
+    int odd[BLOCK];
+    for (int64_t at = 0; at < n; at += BLOCK) {
+        int64_t m = n - at < BLOCK ? n - at : BLOCK;
+        LOOP(m) {
+            most[i] = -__builtin_inff();
+            signs[i] = UINT32_MAX;
+            odd[i] = 0;
+        }
+        for (int64_t t = 0; t < taps; t++) {
+            const float *from = a[t] + at * step;
+            LOOP(m) {
+                float x = from[i * step];
+                odd[i] |= x != x ? -1 : 0;
+                signs[i] &= tn_vm_bits(x);
+                most[i] = most[i] > x ? most[i] : x;
+            }
+        }
+        LOOP(m) to[at + i] = MAX_OF(most[i], signs[i], odd[i]);
+    }
+}
+
+static void max_line(const tn_window_line *w, float *out) {
+    if (w->taps == 9 && w->step == 1)
+        max_of_9(w->n, 1, w->a, out);
+    else if (w->taps == 9 && w->step == 2)
+        max_of_9(w->n, 2, w->a, out);
+    else if (w->taps == 4 && w->step == 1)
+        max_of_4(w->n, 1, w->a, out);
+    else if (w->taps == 4 && w->step == 2)
+        max_of_4(w->n, 2, w->a, out);
+    else
+        max_of_any(w->n, w->taps, w->step, w->a, out);
+}
+
+/* The sum by the recipe of kernels/reduce.c: each tap in a lane of its own, lanes combined in pairs. */
+#define TAP(t) (0.0 + (double)a[t][i * step])
+TN_VM void sum_of_4(int64_t n, int64_t step, const float *const *restrict a, double *restrict to) {
+    LOOP(n) to[i] = (TAP(0) + TAP(2)) + (TAP(1) + TAP(3));
+}
+TN_VM void sum_of_9(int64_t n, int64_t step, const float *const *restrict a, double *restrict to) {
+    LOOP(n)
+    to[i] = (((TAP(0) + TAP(8)) + TAP(4)) + (TAP(2) + TAP(6))) + ((TAP(1) + TAP(5)) + (TAP(3) + TAP(7)));
+}
+
+static void sum_of_any(int64_t n, int64_t taps, int64_t step, const float *const *a, double *to) {
+    double lane[LANES][BLOCK];
+    for (int64_t at = 0; at < n; at += BLOCK) {
+        int64_t m = n - at < BLOCK ? n - at : BLOCK;
+        for (int64_t t = 0; t < taps; t++) {
+            const float *from = a[t] + at * step;
+            LOOP(m) lane[t][i] = 0.0 + (double)from[i * step];
+        }
+        for (int64_t half = LANES / 2; half; half /= 2)
+            for (int64_t k = 0; k < half && k + half < taps; k++)
+                LOOP(m) lane[k][i] += lane[k + half][i];
+        LOOP(m) to[at + i] = lane[0][i];
+    }
+}
+
+static void sum_line(const tn_window_line *w, double *out) {
+    if (w->taps == 9 && w->step == 1)
+        sum_of_9(w->n, 1, w->a, out);
+    else if (w->taps == 9 && w->step == 2)
+        sum_of_9(w->n, 2, w->a, out);
+    else if (w->taps == 4 && w->step == 1)
+        sum_of_4(w->n, 1, w->a, out);
+    else if (w->taps == 4 && w->step == 2)
+        sum_of_4(w->n, 2, w->a, out);
+    else
+        sum_of_any(w->n, w->taps, w->step, w->a, out);
+}
+
+#define PASTE_(a, b) a##b
+#define PASTE(a, b) PASTE_(a, b)
+const tn_window_level PASTE(tn_window_, TN_ISA) = {max_line, sum_line};
+
+#endif
