@@ -263,6 +263,68 @@ static void test_chains(void **s) {
         }
 }
 
+/* Windows of all kinds, over values among which are NaN, zeros of both signs, and rows of nothing else; channels innermost too. */
+static void test_windows(void **s) {
+    (void)s;
+    for (unsigned round = 0; round < 150; round++) {
+        int64_t window[4] = {1, 1}, stride[4] = {1, 1}, dilation[4] = {1, 1};
+        int64_t dims[4] = {1 + draw(2), 1 + draw(20), 1 + draw(30), 8 + draw(60)};
+        tn_graph *g = tn_graph_create();
+        tn_dim lo[4], hi[4];
+        for (int i = 0; i < 4; i++) {
+            if (i > 1) {
+                window[i] = 1 + draw(draw(4) ? 3 : 7);
+                stride[i] = 1 + draw(3);
+                dilation[i] = 1 + draw(2);
+                dims[i] += window[i] * dilation[i];
+            }
+            lo[i] = tn_dim_const(g, i > 1 ? draw((uint32_t)window[i]) : 0);
+            hi[i] = tn_dim_const(g, i > 1 ? draw((uint32_t)window[i]) : 0);
+        }
+        bool last = draw(2);
+        static const char *const kinds[] = {"max", "sum", "min"};
+        const char *kind = kinds[draw(5) % 3];
+        tn_value x = last ? tn_input(g, "x", TN_F32, TN_SHAPE(dims[0], dims[2], dims[3], dims[1]))
+                          : tn_input(g, "x", TN_F32, TN_SHAPE(dims[0], dims[1], dims[2], dims[3]));
+        tn_value y = last ? tn_transpose(g, x, (const int[]){0, 3, 1, 2}) : x;
+        y = tn_window(g, kind, y, window, stride, dilation, lo, hi);
+        if (draw(2))
+            y = tn_mul(g, y, tn_scalar_like(g, y, 0.25));
+        tn_set_output(g, "y", last ? tn_transpose(g, y, (const int[]){0, 2, 3, 1}) : y);
+        int64_t as[4] = {dims[0], last ? dims[2] : dims[1], last ? dims[3] : dims[2], last ? dims[1] : dims[3]};
+        tn_tensor *t = random_tensor(TN_F32, 4, as);
+        if (draw(2)) /* nothing above 0 */
+            for (int64_t k = 0; k < t->count; k++)
+                tn_tensor_set_f64(t, k, draw(3) ? -0.0 : draw(9) ? -1 : 0);
+        check(2000 + round, g, tn_tensor_object(t), strcmp(kind, "sum") != 0, true);
+    }
+}
+
+/* Sums whose parts overflow where they do not, and sums that do: along memory and across it. */
+static void test_large_sums(void **s) {
+    (void)s;
+    for (unsigned round = 0; round < 60; round++) {
+        const int64_t dims[] = {1 + draw(40), 20 + draw(400)};
+        bool across = draw(2), rows = draw(2);
+        tn_graph *g = tn_graph_create();
+        tn_value x = across ? tn_input(g, "x", TN_F32, TN_SHAPE(dims[1], dims[0]))
+                            : tn_input(g, "x", TN_F32, TN_SHAPE(dims[0], dims[1]));
+        int axis = across ? 0 : 1;
+        tn_value sum = tn_reduce_sum(g, rows ? tn_mul(g, x, tn_scalar_like(g, x, 0.5)) : x, 1, &axis, true);
+        tn_set_output(g, "y", rows ? tn_sub(g, x, sum) : sum);
+        tn_tensor *t = tn_tensor_create(TN_F32, 2, (const int64_t[]){dims[across ? 1 : 0], dims[across ? 0 : 1]});
+        for (int64_t i = 0; i < dims[0]; i++)
+            for (int64_t k = 0; k < dims[1]; k++) {
+                double large = i % 4 == 3 ? 0 : i % 4 == 2 && k == 17 ? INFINITY : 3e38;
+                /* pairs that cancel, in lanes of their own */
+                double v = k / 32 * 32 + 31 < dims[1] ? (k / 16 % 2 ? -large : large) : (double)draw(100);
+                v = i % 4 == 1 && k / 64 * 64 + 63 < dims[1] ? (k / 32 % 2 ? -large : large) : v;
+                tn_tensor_set_f64(t, across ? k * dims[0] + i : i * dims[1] + k, v);
+            }
+        check(3000 + round, g, tn_tensor_object(t), false, true);
+    }
+}
+
 /* The same elements reduced along memory and across it: the same bits. */
 static void test_layouts(void **s) {
     (void)s;
@@ -294,6 +356,7 @@ static void test_layouts(void **s) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_graphs), cmocka_unit_test(test_chains),
+                                       cmocka_unit_test(test_windows), cmocka_unit_test(test_large_sums),
                                        cmocka_unit_test(test_layouts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

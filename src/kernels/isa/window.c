@@ -16,9 +16,13 @@
 #define LANES TN_STRIP_LANES
 #define BLOCK 64 /* outputs that are combined tap by tap */
 
-/* The taps of 3 x 3 and 2 x 2 windows one by one, so that an output stays in registers. */
-#define TAPS_4(tap) tap(1) tap(2) tap(3)
-#define TAPS_9(tap) TAPS_4(tap) tap(4) tap(5) tap(6) tap(7) tap(8)
+/* What any step leaves apart, side by side: the loops over it have one form. */
+static __attribute__((noinline)) const float *together(int64_t n, const float *from, int64_t step, float *to) {
+    if (step == 1)
+        return from;
+    LOOP(n) to[i] = from[i * step];
+    return to;
+}
 
 /* The greatest: NaN wins. Where it is 0 nothing else is positive: -0 if all signs are set. */
 #define MAX_OF(most, signs, odd) ((odd) ? __builtin_nanf("") : (most) == 0 ? tn_vm_float((signs)&0x80000000u) : (most))
@@ -29,21 +33,19 @@
         signs &= tn_vm_bits(x);     \
         most = most > x ? most : x; \
     }
-#define MAX(count)                                                                                           \
-    TN_VM void max_of_##count(int64_t n, int64_t step, const float *const *restrict a, float *restrict to) { \
-        LOOP(n) {                                                                                            \
-            float most = a[0][i * step];                                                                     \
-            uint32_t signs = tn_vm_bits(most);                                                               \
-            int odd = most != most ? -1 : 0;                                                                 \
-            TAPS_##count(MAX_TAP);                                                                           \
-            to[i] = MAX_OF(most, signs, odd);                                                                \
-        }                                                                                                    \
+/* 3 x 3, tap by tap, so that an output stays in registers. */
+TN_VM void max_of_9(int64_t n, int64_t step, const float *const *restrict a, float *restrict to) {
+    LOOP(n) {
+        float most = a[0][i * step];
+        uint32_t signs = tn_vm_bits(most);
+        int odd = most != most ? -1 : 0;
+        MAX_TAP(1)
+        MAX_TAP(2) MAX_TAP(3) MAX_TAP(4) MAX_TAP(5) MAX_TAP(6) MAX_TAP(7) MAX_TAP(8) to[i] = MAX_OF(most, signs, odd);
     }
-MAX(4)
-MAX(9)
+}
 
 static void max_of_any(int64_t n, int64_t taps, int64_t step, const float *const *a, float *to) {
-    float most[BLOCK];
+    float most[BLOCK], taken[BLOCK];
     uint32_t signs[BLOCK];
     int odd[BLOCK];
     for (int64_t at = 0; at < n; at += BLOCK) {
@@ -54,9 +56,9 @@ static void max_of_any(int64_t n, int64_t taps, int64_t step, const float *const
             odd[i] = 0;
         }
         for (int64_t t = 0; t < taps; t++) {
-            const float *from = a[t] + at * step;
+            const float *from = together(m, a[t] + at * step, step, taken);
             LOOP(m) {
-                float x = from[i * step];
+                float x = from[i];
                 odd[i] |= x != x ? -1 : 0;
                 signs[i] &= tn_vm_bits(x);
                 most[i] = most[i] > x ? most[i] : x;
@@ -71,19 +73,12 @@ static void max_line(const tn_window_line *w, float *out) {
         max_of_9(w->n, 1, w->a, out);
     else if (w->taps == 9 && w->step == 2)
         max_of_9(w->n, 2, w->a, out);
-    else if (w->taps == 4 && w->step == 1)
-        max_of_4(w->n, 1, w->a, out);
-    else if (w->taps == 4 && w->step == 2)
-        max_of_4(w->n, 2, w->a, out);
     else
         max_of_any(w->n, w->taps, w->step, w->a, out);
 }
 
 /* The sum by the recipe of kernels/reduce.c: each tap in a lane of its own, lanes combined in pairs. */
 #define TAP(t) (0.0 + (double)a[t][i * step])
-TN_VM void sum_of_4(int64_t n, int64_t step, const float *const *restrict a, double *restrict to) {
-    LOOP(n) to[i] = (TAP(0) + TAP(2)) + (TAP(1) + TAP(3));
-}
 TN_VM void sum_of_9(int64_t n, int64_t step, const float *const *restrict a, double *restrict to) {
     LOOP(n)
     to[i] = (((TAP(0) + TAP(8)) + TAP(4)) + (TAP(2) + TAP(6))) + ((TAP(1) + TAP(5)) + (TAP(3) + TAP(7)));
@@ -91,11 +86,12 @@ TN_VM void sum_of_9(int64_t n, int64_t step, const float *const *restrict a, dou
 
 static void sum_of_any(int64_t n, int64_t taps, int64_t step, const float *const *a, double *to) {
     double lane[LANES][BLOCK];
+    float taken[BLOCK];
     for (int64_t at = 0; at < n; at += BLOCK) {
         int64_t m = n - at < BLOCK ? n - at : BLOCK;
         for (int64_t t = 0; t < taps; t++) {
-            const float *from = a[t] + at * step;
-            LOOP(m) lane[t][i] = 0.0 + (double)from[i * step];
+            const float *from = together(m, a[t] + at * step, step, taken);
+            LOOP(m) lane[t][i] = 0.0 + (double)from[i];
         }
         for (int64_t half = LANES / 2; half; half /= 2)
             for (int64_t k = 0; k < half && k + half < taps; k++)
@@ -109,10 +105,6 @@ static void sum_line(const tn_window_line *w, double *out) {
         sum_of_9(w->n, 1, w->a, out);
     else if (w->taps == 9 && w->step == 2)
         sum_of_9(w->n, 2, w->a, out);
-    else if (w->taps == 4 && w->step == 1)
-        sum_of_4(w->n, 1, w->a, out);
-    else if (w->taps == 4 && w->step == 2)
-        sum_of_4(w->n, 2, w->a, out);
     else
         sum_of_any(w->n, w->taps, w->step, w->a, out);
 }
