@@ -223,7 +223,8 @@ static tn_status expand_quantize(tn_expand *x) {
     TN_TRY(read_granularity(x, &q));
     tn_value y = tn_cast(g, spread(x, &q, tn_expand_input(x, 0)), in);
     y = tn_div(g, y, place(x, &q, 1, in));
-    if (!tn_quant_zero(x, 2))
+    /* adding 0 does nothing but to a float of -0 */
+    if (!tn_quant_zero(x, 2) || (tn_quant_is_float(to) && tn_expand_has(x, 2)))
         zero = place(x, &q, 2, tn_quant_is_float(to) ? in : tn_wide(in));
     y = tn_quant_saturate(x, y, zero, to, !is_float8(to) || x->version < 19 || tn_expand_int(x, "saturate") != 0);
     return tn_expand_set(x, 0, join(x, &q, y));
