@@ -116,10 +116,98 @@ static int best_axis(const tn_resolved *r) {
     return best;
 }
 
+/* --- a few doubles: without strips, in the same order -------------------------------------------------------------------------------------- */
+
+#define FEW 4096 /* products */
+#define FEW_TERMS 256
+
+static bool is_few(const tn_resolved *r) {
+    const tn_kernel *k = r->kernel;
+    return k->accumulator == TN_F64 && k->reduced == TN_F64 && !k->epilogue && k->outputs == 1 && k->operands == 2 &&
+           r->operand[0].dtype == TN_F64 && r->operand[1].dtype == TN_F64 && r->output[0].dtype == TN_F64 &&
+           !r->operand[0].guards && !r->operand[1].guards && !r->output[0].guards && r->inner_count > 0 &&
+           r->outputs_count > 0 && r->outputs_count <= FEW && r->inner_count <= FEW / r->outputs_count &&
+           r->inner_count <= FEW_TERMS;
+}
+
+/* Where the terms of a sum lie, in order. */
+typedef struct terms {
+    int64_t count, a[FEW_TERMS], b[FEW_TERMS];
+} terms;
+
+static void find_terms(const tn_resolved *r, terms *t) {
+    int64_t at[TN_MACHINE_AXES] = {0};
+    int axes = r->outer + r->inner;
+    t->count = 0;
+    do {
+        t->a[t->count] = tn_machine_offset(&r->operand[0], axes, at);
+        t->b[t->count++] = tn_machine_offset(&r->operand[1], axes, at);
+    } while (tn_machine_next(r, at));
+}
+
+/* Outputs along the last outer axis, four sums at a time. */
+static void run_line(const terms *t, int64_t n, const double *a, int64_t sa, const double *b, int64_t sb, double *y,
+                     int64_t sy) {
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4, a += 4 * sa, b += 4 * sb) {
+        double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+        for (int64_t k = 0; k < t->count; k++) {
+            const double *p = a + t->a[k], *q = b + t->b[k];
+            s0 += p[0] * q[0];
+            s1 += p[sa] * q[sb];
+            s2 += p[2 * sa] * q[2 * sb];
+            s3 += p[3 * sa] * q[3 * sb];
+        }
+        y[i * sy] = s0;
+        y[(i + 1) * sy] = s1;
+        y[(i + 2) * sy] = s2;
+        y[(i + 3) * sy] = s3;
+    }
+    for (; i < n; i++, a += sa, b += sb) {
+        double sum = 0;
+        for (int64_t k = 0; k < t->count; k++)
+            sum += a[t->a[k]] * b[t->b[k]];
+        y[i * sy] = sum;
+    }
+}
+
+/* The same where one axis at most is summed; no table. */
+static void run_steps(const tn_resolved *r, int64_t n, const double *a, int64_t sa, const double *b, int64_t sb,
+                      double *y, int64_t sy) {
+    int64_t ka = r->inner ? r->operand[0].stride[r->outer] : 0, kb = r->inner ? r->operand[1].stride[r->outer] : 0;
+    for (int64_t i = 0; i < n; i++, a += sa, b += sb) {
+        double sum = 0;
+        for (int64_t k = 0; k < r->inner_count; k++)
+            sum += a[k * ka] * b[k * kb];
+        y[i * sy] = sum;
+    }
+}
+
+static void run_few(const tn_resolved *r, const terms *t, int axis, const double *a, const double *b, double *y) {
+    int64_t n = axis < r->outer ? r->extent[axis] : 1, sa = axis < r->outer ? r->operand[0].stride[axis] : 0,
+            sb = axis < r->outer ? r->operand[1].stride[axis] : 0, sy = axis < r->outer ? r->output[0].stride[axis] : 0;
+    if (axis + 1 >= r->outer && r->inner <= 1)
+        run_steps(r, n, a, sa, b, sb, y, sy);
+    else if (axis + 1 >= r->outer)
+        run_line(t, n, a, sa, b, sb, y, sy);
+    else
+        for (int64_t i = 0; i < n; i++)
+            run_few(r, t, axis + 1, a + i * sa, b + i * sb, y + i * sy);
+}
+
 static tn_status run(const tn_kernel_args *args) {
     tn_resolved *r = tn_resolve(args, TN_RESOLVE_MERGED, 0);
     if (!r)
         return tn_error_status();
+    if (is_few(r)) {
+        terms t;
+        if (r->inner > 1)
+            find_terms(r, &t);
+        run_few(r, &t, 0, (const double *)(const void *)r->operand[0].base,
+                (const double *)(const void *)r->operand[1].base, (double *)(void *)r->output[0].base);
+        tn_resolved_free(args, r);
+        return TN_OK;
+    }
     contraction q = {.r = r,
                      .level = args->kernel->program->level,
                      .type = tn_strip_type_of((tn_dtype)args->kernel->accumulator),
