@@ -7,6 +7,7 @@
 #include "cli/block_list.h"
 #include "cli/cli.h"
 #include "cli/contents.h"
+#include "cli/costs.h"
 #include "cli/print.h"
 #include "onnx/model.h"
 
@@ -32,6 +33,7 @@ typedef struct inspection {
     uint32_t unsupported_count;
     uint64_t peak_bytes;
     bool peak_known;
+    tn_cli_costs costs;
     char peak[600]; /* of activations: a number, or a formula; "": unknown, or longer than anyone reads */
 } inspection;
 
@@ -79,6 +81,8 @@ static tn_status inspect(inspection *f) {
     TN_TRY(tn_contents_count(f->graph, &f->contents));
     if (f->session && tn_session_peak(f->session, &f->peak_bytes, f->peak, sizeof f->peak) == TN_OK)
         f->peak_known = strspn(f->peak, "0123456789") == strlen(f->peak);
+    if (f->session)
+        TN_TRY(tn_cli_costs_find(f->session, &f->costs));
     /* a model that is wrong in another way may have no list: that error has been said */
     if (f->status == TN_ERR_UNSUPPORTED && list_unsupported(f) != TN_OK)
         f->unsupported_count = 0;
@@ -221,6 +225,8 @@ static void put_text(const inspection *f, tn_text *out) {
             tn_text_add(out, "\nactivations: a long formula; a number with sizes bound by --dim");
         tn_text_add(out, "\n");
     }
+    if (f->session)
+        tn_cli_costs_text(&f->costs, out);
     tn_text_add(out, f->session ? "it will load\n" : "it will not load\n");
 }
 
@@ -343,6 +349,8 @@ static void put_json_graph(const inspection *f, tn_text *out) {
         else
             tn_text_json(out, f->peak, strlen(f->peak));
     }
+    if (f->session)
+        tn_cli_costs_json(&f->costs, out);
 }
 
 static void put_json(const inspection *f, tn_text *out) {

@@ -118,3 +118,24 @@ tn_status tn_plan_cost_of(const tn_plan *p, const tn_dim_env *env, tn_plan_cost 
     tn_free(p->heap, life);
     return status;
 }
+
+tn_status tn_plan_visit_costs(const tn_plan *p, const tn_dim_env *env, tn_cost_visit *visit, void *ctx,
+                              uint32_t *unknown) {
+    int64_t *size = tn_alloc_array(p->heap, (size_t)p->size.len + 1, sizeof *size);
+    uint8_t *known = tn_alloc_array(p->heap, (size_t)p->size.len + 1, sizeof *known);
+    tn_status status = size && known ? TN_OK : TN_ERR_MEMORY;
+    *unknown = 0;
+    for (uint32_t i = 0; status == TN_OK && i < p->size.len; i++)
+        known[i] = tn_dim_eval(&p->graph->dims, env, p->size.data[i], &size[i]);
+    for (uint32_t i = 0; status == TN_OK && i < p->kernel.len; i++) {
+        const tn_kernel *k = &p->kernel.data[i];
+        if (kernel_known(k, known)) {
+            tn_kernel_cost cost = tn_kernel_cost_of(p, k, size);
+            visit(ctx, k, &cost);
+        } else
+            ++*unknown;
+    }
+    tn_free(p->heap, size);
+    tn_free(p->heap, known);
+    return status;
+}

@@ -22,6 +22,11 @@ typedef struct tn_kernel_cost {
 } tn_kernel_cost;
 tn_kernel_cost tn_kernel_cost_of(const tn_plan *plan, const tn_kernel *kernel, const int64_t *size);
 
+/* Calls visit for every kernel whose sizes are known, in order; *unknown: how many others there are. */
+typedef void tn_cost_visit(void *ctx, const tn_kernel *kernel, const tn_kernel_cost *cost);
+tn_status tn_plan_visit_costs(const tn_plan *plan, const tn_dim_env *env, tn_cost_visit *visit, void *ctx,
+                              uint32_t *unknown);
+
 /* `env`: values of the graph's symbols, as far as they are known. */
 tn_status tn_plan_cost_of(const tn_plan *plan, const tn_dim_env *env, tn_plan_cost *cost);
 

@@ -55,4 +55,11 @@ valid_json "$out"
 says "$out" '"blocks": [' '{"count": 100, "nodes": 200, "first": {"operator": "exp", "name": ""}, "operators": {"cos": 99, "sin": 99, "exp": 1, "add": 1}}'
 expect 0 info "$work/pair.txt" --json
 says "$out" '"blocks": []'
+# what a run costs, by operator
+expect 0 info "$TENON_SOURCE/examples/data/mnist-cnn.onnx"
+says "$out" "a run computes " " MFLOP and moves " "conv " "dot "
+expect 0 info "$TENON_SOURCE/examples/data/mnist-cnn.onnx" --json
+says "$out" '"flops": ' '"bytes_moved": ' '"costs": ['
+valid_json "$out"
+
 finish
