@@ -76,6 +76,76 @@ static void add_step(const tn_kernel *k, tn_strip_program *p, tn_strip_part part
             (tn_strip_code){.run = p->level->round[s->dtype], .step = s, .a = to, .b = to, .c = to, .to = to};
 }
 
+/* --- codes together ---------------------------------------------------------------------------------------------------------------------- */
+
+/* TN_STRIP_MUL, TN_STRIP_ADD, or -1. */
+static int kind_of(const tn_strip_program *p, const tn_strip_code *c) {
+    return c->step->dtype != TN_F32                              ? -1
+           : c->run == p->level->op[TN_SCALAR_MUL][TN_STRIP_F32] ? TN_STRIP_MUL
+           : c->run == p->level->op[TN_SCALAR_ADD][TN_STRIP_F32] ? TN_STRIP_ADD
+                                                                 : -1;
+}
+
+/* The only code that reads the result of code i, or -1: none, several, one that reads it twice, or it is stored. */
+static int reader_of(const tn_kernel *k, const tn_strip_program *p, int i, int end) {
+    uint16_t to = p->code[i].to;
+    int reader = -1;
+    for (int j = 0; j < k->outputs; j++)
+        if (k->result[j] == to)
+            return -1;
+    for (int j = i + 1; j < end; j++) {
+        const tn_strip_code *c = &p->code[j];
+        if (c->a != to && c->b != to && c->c != to)
+            continue;
+        if (reader >= 0)
+            return -1;
+        reader = j;
+    }
+    return reader;
+}
+
+static void remove_code(tn_strip_program *p, int i, int end) {
+    memmove(&p->code[i], &p->code[i + 1], (size_t)(end - i - 1) * sizeof *p->code);
+}
+
+/* Products of F32 with what is made of them: fewer passes over strips. The bits are those of the steps. Codes of the part
+   [first, end) before; the new end is the answer. */
+static int join_codes(const tn_kernel *k, tn_strip_program *p, int first, int end) {
+    for (int i = first; i < end; i++) {
+        int kind = kind_of(p, &p->code[i]), j = kind != TN_STRIP_MUL ? -1 : reader_of(k, p, i, end);
+        if (j < 0)
+            continue;
+        tn_strip_code c = p->code[i], *d = &p->code[j];
+        tn_strip_fn *scaled = d->step->dtype == TN_F32 ? p->level->scaled[d->step->op] : NULL;
+        if (scaled && d->run == p->level->op[d->step->op][TN_STRIP_F32]) { /* f(a * b) + c */
+            int l = reader_of(k, p, j, end);
+            const tn_strip_code *e = l < 0 ? NULL : &p->code[l];
+            if (e && kind_of(p, e) == TN_STRIP_ADD && (e->a == d->to) != (e->b == d->to)) {
+                c.run = scaled;
+                c.c = e->a == d->to ? e->b : e->a;
+                c.to = e->to;
+                c.step = e->step;
+                p->code[l] = c;
+                remove_code(p, j, end--);
+                remove_code(p, i, end--);
+                i--;
+            }
+            continue;
+        }
+        int then = kind_of(p, d);
+        if (then < 0 || (d->a == c.to) == (d->b == c.to))
+            continue;
+        c.run = p->level->pair[then];
+        c.c = d->a == c.to ? d->b : d->a;
+        c.to = d->to;
+        c.step = d->step;
+        p->code[j] = c;
+        remove_code(p, i, end--);
+        i--;
+    }
+    return end;
+}
+
 /* Gives buffers to registers; one is used again after the last code that reads it. */
 static void assign_buffers(const tn_kernel *k, tn_strip_program *p, uint32_t registers) {
     uint16_t last[TN_MACHINE_REGISTERS] = {0}, owner[TN_MACHINE_REGISTERS] = {0};
@@ -138,6 +208,12 @@ tn_status tn_strip_prepare(tn_kernel *k, const tn_kernel_facts *facts) {
     if (!k->epilogue)
         p->first[1] = count;
     p->first[2] = count;
+    if (count) {
+        int after = p->first[2] - p->first[1], end = join_codes(k, p, 0, p->first[1]);
+        memmove(&p->code[end], &p->code[p->first[1]], (size_t)after * sizeof *p->code);
+        p->first[1] = (uint16_t)end;
+        p->first[2] = count = (uint16_t)join_codes(k, p, end, end + after);
+    }
     /* what is stored or combined as it was loaded */
     tn_strip_part last = k->kind == TN_KERNEL_STRIP ? TN_STRIP_BEFORE : TN_STRIP_AFTER;
     for (int i = 0; i < k->outputs; i++)

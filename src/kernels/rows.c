@@ -280,28 +280,26 @@ static void join_steps(tn_rows *p, int i, const tn_strip_level *level) {
         return;
     }
     /* products are the same either way round */
-    if (!is_step(p, i + 1, level, TN_SCALAR_MUL) || (s->a == c->to) == (s->b == c->to))
+    tn_strip_fn *run = i + 1 < p->codes && s->op == TN_ROWS_STEP && s->n == p->length ? s->run : NULL;
+    bool scaled = run == level->pair[TN_STRIP_MUL] && s->c != c->to;
+    if (!run || s->dtype != TN_F32 || !(scaled || run == level->op[TN_SCALAR_MUL][TN_STRIP_F32]) ||
+        (s->a == c->to) == (s->b == c->to))
         return;
     tn_rows_code all = {.op = TN_ROWS_SCALE_SHIFT,
                         .a = s->a == c->to ? s->b : s->a,
                         .b = c->a,
-                        .c = NONE,
+                        .c = scaled ? s->c : NONE,
                         .d = NONE,
                         .to = s->to,
                         .n = c->n};
-    int n = 2;
-    if (is_passing(p, s->to) && is_step(p, i + 2, level, TN_SCALAR_MUL) && (s[1].a == s->to) != (s[1].b == s->to)) {
-        all.c = s[1].a == s->to ? s[1].b : s[1].a;
-        all.to = s[1].to;
-        n = 3;
-        if (is_step(p, i + 3, level, TN_SCALAR_ADD) && is_passing(p, s[1].to) &&
-            (s[2].a == s[1].to) != (s[2].b == s[1].to)) {
-            all.d = s[2].a == s[1].to ? s[2].b : s[2].a;
-            all.to = s[2].to;
-            n = 4;
-        }
+    const tn_rows_code *t = s + 1;
+    bool shifted =
+        scaled && is_step(p, i + 2, level, TN_SCALAR_ADD) && is_passing(p, s->to) && (t->a == s->to) != (t->b == s->to);
+    if (shifted) {
+        all.d = t->a == s->to ? t->b : t->a;
+        all.to = t->to;
     }
-    replace(p, i, n, all);
+    replace(p, i, shifted ? 3 : 2, all);
 }
 
 /* --- scratch ------------------------------------------------------------------------------------------------------------------------------ */

@@ -38,8 +38,11 @@ typedef struct tn_strip_sums {
 } tn_strip_sums;
 typedef void tn_strip_fold_fn(int64_t n, const void *x, int64_t phase, void *lanes);
 
+enum { TN_STRIP_MUL, TN_STRIP_ADD };
 typedef struct tn_strip_level {
     tn_strip_fn *op[TN_SCALAR_COUNT][TN_STRIP_TYPES]; /* by the type of the operands; IS_INF: both infinities */
+    /* Two and three operations of F32 in one pass, each rounded as alone: a * b op c, by TN_STRIP_MUL and TN_STRIP_ADD; f(a * b) + c. */
+    tn_strip_fn *pair[2], *scaled[TN_SCALAR_COUNT];
     tn_strip_fn *convert[TN_STRIP_TYPES][TN_STRIP_TYPES];
     tn_strip_fn *round[TN_DTYPE_COUNT]; /* to a dtype narrower than its type; NULL: none is */
     tn_strip_load_fn *load[TN_DTYPE_COUNT];

@@ -185,16 +185,25 @@ TN_VM float tn_vm_erf(float x) {
     p = TN_VM_MADD(p, s, -0x1.812742p-2f);
     p = TN_VM_MADD(p, s, 0x1.06eba8p-3f);
     float near = TN_VM_MADD(p, x, x);
-    float t = a > 4.0f ? 4.0f : a, q = -0x1.bfcf22p-13f; /* -log(erfc(t)) / t */
-    q = TN_VM_MADD(q, t, 0x1.a4e9b6p-9f);
+    /* as whole numbers: NaN becomes 4, and is NaN in what is near */
+    int32_t limit = (int32_t)tn_vm_bits(4.0f), magnitude = (int32_t)tn_vm_bits(a);
+    float t = tn_vm_float((uint32_t)(magnitude < limit ? magnitude : limit)), q = -0x1.bfcf22p-13f;
+    q = TN_VM_MADD(q, t, 0x1.a4e9b6p-9f); /* -log(erfc(t)) / t */
     q = TN_VM_MADD(q, t, -0x1.76d7c2p-6f);
     q = TN_VM_MADD(q, t, 0x1.af14fep-4f);
     q = TN_VM_MADD(q, t, 0x1.457e88p-1f);
     q = TN_VM_MADD(q, t, 0x1.20e614p+0f);
-    float rounded, e = 1.0f + tn_vm_expm1_near(tn_vm_reduce(-q * t, &rounded)); /* exp, far from over- and underflow */
-    e *= tn_vm_float((tn_vm_bits(rounded) - tn_vm_bits(TN_VM_ROUND) + 127) << 23);
+    /* exp of 0 to -17, of which 23 bits are enough: the result is at least 0.8 less it */
+    float y = -q * t, rounded = TN_VM_MADD(y, 0x1.715476p0f, TN_VM_ROUND), n = rounded - TN_VM_ROUND;
+    float r = TN_VM_MADD(n, -0x1.62e430p-1f, y), e = 0x1.106252p-7f;
+    e = TN_VM_MADD(e, r, 0x1.572a66p-5f);
+    e = TN_VM_MADD(e, r, 0x1.5557b0p-3f);
+    e = TN_VM_MADD(e, r, 0x1.fffdfcp-2f);
+    e = TN_VM_MADD(e, r, 1.0f);
+    e = TN_VM_MADD(e, r, 1.0f);
+    e = tn_vm_float(tn_vm_bits(e) + (tn_vm_bits(rounded) << 23));
     float far = tn_vm_with_sign(1.0f - e, x);
-    return a < 0.9296875f ? near : far; /* NaN is far, and stays in e */
+    return a >= 0.9296875f ? far : near;
 }
 
 TN_VM float tn_vm_rsqrt(float x) {

@@ -54,6 +54,15 @@
             r[i] = c[i] != 0 ? x : y; \
         }                             \
     }
+#define TERNARY(name, T, expr)              \
+    static void name(ARGS) {                \
+        const T *a = pa, *b = pb, *c = pc;  \
+        T *r = to;                          \
+        LOOP {                              \
+            T x = a[i], y = b[i], z = c[i]; \
+            r[i] = (expr);                  \
+        }                                   \
+    }
 #define COMPARE(type, T)                             \
     BINARY(equal_##type, T, T, uint8_t, x == y)      \
     BINARY(not_equal_##type, T, T, uint8_t, x != y)  \
@@ -117,6 +126,11 @@ UNARY(rsqrt_f32, float, float, tn_vm_rsqrt(x))
 UNARY(near_sin_f32, float, float, tn_vm_sine(x, 0))
 UNARY(near_cos_f32, float, float, tn_vm_sine(x, 1))
 BINARY(near_pow_f32, float, float, float, tn_vm_pow(x, y))
+
+TERNARY(mul_mul_f32, float, x *y *z)
+TERNARY(mul_add_f32, float, x *y + z)
+TERNARY(scaled_erf_f32, float, tn_vm_erf(x *y) + z)
+TERNARY(scaled_tanh_f32, float, tn_vm_tanh(x *y) + z)
 
 static bool all_near(int64_t n, const float *a, float limit) {
     int far = 0;
@@ -321,8 +335,6 @@ UNARY(round_u32, int64_t, int64_t, (uint32_t)x)
 LOAD(32, uint32_t, uint32_t, x)
 LOAD(64, uint64_t, uint64_t, x)
 LOAD(8, uint8_t, uint8_t, x)
-LOAD(f16, uint16_t, float, f32_of_f16(x))
-LOAD(bf16, uint16_t, float, f32_of_bf16(x))
 LOAD(i8, int8_t, int32_t, x)
 LOAD(u8, uint8_t, int32_t, x)
 LOAD(i16, int16_t, int32_t, x)
@@ -331,11 +343,35 @@ LOAD(u32, uint32_t, int64_t, x)
 STORE(32, uint32_t, uint32_t, x)
 STORE(64, uint64_t, uint64_t, x)
 STORE(8, uint8_t, uint8_t, x != 0)
-STORE(f16, float, uint16_t, f16_of_f32(x))
-STORE(bf16, float, uint16_t, bf16_of_f32(x))
 STORE(i8, int32_t, uint8_t, x)
 STORE(i16, int32_t, uint16_t, x)
 STORE(u32, int64_t, uint32_t, x)
+
+/* Conversions of many steps exist once: what lies apart is put side by side first. */
+#define NARROW_FLOAT(name)                                                                       \
+    UNARY(name##_wide, uint16_t, float, f32_of_##name(x))                                        \
+    UNARY(name##_narrow, float, uint16_t, name##_of_f32(x))                                      \
+    static void load_##name(int64_t n, const void *from, int64_t stride, void *to) {             \
+        const uint16_t *a = from;                                                                \
+        uint16_t taken[64];                                                                      \
+        for (int64_t at = 0, m; at < n; at += m) {                                               \
+            m = stride == 1 || n - at < 64 ? n - at : 64;                                        \
+            for (int64_t i = 0; i < m && stride != 1; i++)                                       \
+                taken[i] = a[(at + i) * stride];                                                 \
+            name##_wide(m, stride == 1 ? a + at : taken, NULL, NULL, (float *)to + at);          \
+        }                                                                                        \
+    }                                                                                            \
+    static void store_##name(int64_t n, const void *from, void *to, int64_t stride) {            \
+        uint16_t *r = to, made[64];                                                              \
+        for (int64_t at = 0, m; at < n; at += m) {                                               \
+            m = stride == 1 || n - at < 64 ? n - at : 64;                                        \
+            name##_narrow(m, (const float *)from + at, NULL, NULL, stride == 1 ? r + at : made); \
+            for (int64_t i = 0; i < m && stride != 1; i++)                                       \
+                r[(at + i) * stride] = made[i];                                                  \
+        }                                                                                        \
+    }
+NARROW_FLOAT(f16)
+NARROW_FLOAT(bf16)
 
 /* Lines of `from` are read whole. */
 #define TRANSPOSE(bits, T)                                                                              \
@@ -510,6 +546,8 @@ const tn_strip_level PASTE(tn_strip_, TN_ISA) = {
            [TN_SCALAR_GREATER] = {FLOAT_OPS(greater), ORDERED_OPS(greater)},
            [TN_SCALAR_GREATER_EQUAL] = {FLOAT_OPS(greater_equal), ORDERED_OPS(greater_equal)},
            [TN_SCALAR_SELECT] = {FLOAT_OPS(select), INTEGER_OPS(select), [TN_STRIP_B8] = select_b8}},
+    .pair = {mul_mul_f32, mul_add_f32},
+    .scaled = {[TN_SCALAR_ERF] = scaled_erf_f32, [TN_SCALAR_TANH] = scaled_tanh_f32},
     .convert = {[TN_STRIP_F32] = {[TN_STRIP_F32] = copy_32, f64_of_f32, i32_of_f32, i64_of_f32, i64_of_f32, b8_of_f32},
                 [TN_STRIP_F64] = {[TN_STRIP_F32] = f32_of_f64, copy_64, i32_of_f64, i64_of_f64, i64_of_f64, b8_of_f64},
                 [TN_STRIP_I32] = {[TN_STRIP_F32] = f32_of_i32, f64_of_i32, copy_32, i64_of_i32, i64_of_i32, b8_of_i32},
