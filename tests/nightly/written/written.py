@@ -10,6 +10,7 @@ import glob
 import json
 import os
 import re
+import resource
 import select
 import signal
 import subprocess
@@ -380,6 +381,7 @@ class Job:
             os.close(end)
             return
         os.close(self.pipe)
+        resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))  # hostile models: a runtime may take all there is
         tell = lambda kind, *rest: os.write(end, (json.dumps([kind, *rest]) + "\n").encode())
         try:
             category, detail = check(args, path, args.level, lambda name: tell("stage", name))
