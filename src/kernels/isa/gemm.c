@@ -26,6 +26,13 @@
 typedef float vec __attribute__((vector_size(WIDTH * 4)));
 typedef float loose __attribute__((vector_size(WIDTH * 4), aligned(4), may_alias));
 
+/* A loop that is unrolled whole: arrays of vectors stay in registers only then. */
+#if defined(__clang__)
+#define EACH(i, n) _Pragma("clang loop unroll(full)") for (int i = 0; i < (n); i++)
+#else
+#define EACH(i, n) _Pragma("GCC unroll 16") for (int i = 0; i < (n); i++)
+#endif
+
 #define INLINE static inline __attribute__((always_inline))
 
 INLINE vec load(const float *p) {
@@ -54,14 +61,11 @@ INLINE vec madd(vec a, vec b, vec c) {
 /* Adds the products of one summed element to sums. */
 INLINE void add_element(const int rows, vec (*sum)[VECTORS], const float *const *a, int64_t at, const float *b) {
     vec column[VECTORS];
-#pragma GCC unroll 4
-    for (int v = 0; v < VECTORS; v++)
+    EACH (v, VECTORS)
         column[v] = load(b + v * WIDTH);
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; i++) {
+    EACH (i, rows) {
         vec x = splat(a[i][at]);
-#pragma GCC unroll 4
-        for (int v = 0; v < VECTORS; v++)
+        EACH (v, VECTORS)
             sum[i][v] = madd(x, column[v], sum[i][v]);
     }
 }
@@ -71,8 +75,7 @@ INLINE void add_element(const int rows, vec (*sum)[VECTORS], const float *const 
 INLINE void add_run(const int rows, const bool both, vec (*sum)[VECTORS], const float *const *from, int64_t k,
                     int64_t end, int64_t step, const float *b, uintptr_t ahead, int64_t ahead_step) {
     const float *a[ROWS];
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; i++)
+    EACH (i, rows)
         a[i] = from[i] + k * step;
     int64_t at = 0, next = step;
     for (const float *last = b + (end - k - 1) * COLUMNS; b < last; b += 2 * COLUMNS) {
@@ -91,25 +94,19 @@ INLINE void add_run(const int rows, const bool both, vec (*sum)[VECTORS], const 
 
 INLINE void tile_of(const int rows, const bool both, const tn_gemm_tile *t) {
     vec sum[ROWS][VECTORS];
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-        for (int v = 0; v < VECTORS; v++)
+    EACH (i, rows)
+        EACH (v, VECTORS)
             sum[i][v] = (vec){0};
     if (t->add && t->columns == COLUMNS) {
-#pragma GCC unroll 16
-        for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-            for (int v = 0; v < VECTORS; v++)
+        EACH (i, rows)
+            EACH (v, VECTORS)
                 sum[i][v] = load(t->c[i] + v * WIDTH);
     } else if (t->add) {
-#pragma GCC unroll 16
-        for (int i = 0; i < rows; i++) {
+        EACH (i, rows) {
             float line[COLUMNS] = {0};
             for (int j = 0; j < t->columns; j++)
                 line[j] = t->c[i][j];
-#pragma GCC unroll 4
-            for (int v = 0; v < VECTORS; v++)
+            EACH (v, VECTORS)
                 sum[i][v] = load(line + v * WIDTH);
         }
     }
@@ -120,15 +117,12 @@ INLINE void tile_of(const int rows, const bool both, const tn_gemm_tile *t) {
         add_run(rows, both, sum, t->a + r * t->stride, 0, n, t->step, b, ahead, t->ahead_step);
     }
     if (t->columns == COLUMNS) {
-#pragma GCC unroll 16
-        for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-            for (int v = 0; v < VECTORS; v++)
+        EACH (i, rows)
+            EACH (v, VECTORS)
                 store(t->c[i] + v * WIDTH, sum[i][v]);
         return;
     }
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; i++) {
+    EACH (i, rows) {
         float line[COLUMNS];
         for (int v = 0; v < VECTORS; v++)
             store(line + v * WIDTH, sum[i][v]);
@@ -141,16 +135,12 @@ INLINE void tile_of(const int rows, const bool both, const tn_gemm_tile *t) {
 INLINE void block_of(const int rows, float (*sums)[COLUMNS], const float *const *a, int64_t k, int64_t end,
                      int64_t step, const float *b, uintptr_t ahead, int64_t ahead_step) {
     vec sum[ROWS][VECTORS];
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-        for (int v = 0; v < VECTORS; v++)
+    EACH (i, rows)
+        EACH (v, VECTORS)
             sum[i][v] = load(sums[i] + v * WIDTH);
     add_run(rows, true, sum, a, k, end, step, b, ahead, ahead_step);
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-        for (int v = 0; v < VECTORS; v++)
+    EACH (i, rows)
+        EACH (v, VECTORS)
             store(sums[i] + v * WIDTH, sum[i][v]);
 }
 
@@ -262,8 +252,7 @@ static void depthwise(const tn_depthwise_row *d) {
             if (!d->a[t])
                 continue;
             const float *a = d->a[t] + g, *w = d->w + t * d->stride + g;
-#pragma GCC unroll 4
-            for (int v = 0; v < VECTORS; v++)
+            EACH (v, VECTORS)
                 sum[v] = madd(load(a + v * WIDTH), load(w + v * WIDTH), sum[v]);
         }
         for (int v = 0; v < VECTORS; v++)
@@ -296,16 +285,13 @@ static void depthwise_line(const tn_depthwise_line *d) {
 #define SUMS 12
 static float peak(int64_t rounds) {
     vec sum[SUMS], a = splat(0.999f), b = splat(1e-3f);
-#pragma GCC unroll 12
-    for (int i = 0; i < SUMS; i++)
+    EACH (i, SUMS)
         sum[i] = splat((float)i);
     for (int64_t r = 0; r < rounds; r++)
-#pragma GCC unroll 12
-        for (int i = 0; i < SUMS; i++)
+        EACH (i, SUMS)
             sum[i] = madd(sum[i], a, b);
     float total = 0;
-#pragma GCC unroll 12
-    for (int i = 0; i < SUMS; i++)
+    EACH (i, SUMS)
         total += sum[i][0] + sum[i][WIDTH - 1];
     return total;
 }
