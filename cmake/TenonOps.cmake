@@ -39,6 +39,10 @@ function(tenon_write_ops_header list root header)
   if(NOT names)
     message(FATAL_ERROR "TENON_OPS: ${list} names no operator")
   endif()
+  foreach(name Identity Squeeze) # what expansions leave where a type is not known before the run
+    list(APPEND listed "    {\"\", \"${name}\"},\n")
+    list(APPEND names ${name})
+  endforeach()
   list(REMOVE_DUPLICATES names)
   list(REMOVE_DUPLICATES listed)
 

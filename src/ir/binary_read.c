@@ -236,14 +236,18 @@ static tn_status read_locations(tn_binary_reader *r) {
     tn_graph *g = r->g;
     tn_cursor c = tn_reader_cursor(r, TN_SECTION_LOCATIONS);
     uint32_t count = tn_reader_count(r, TN_SECTION_LOCATIONS);
+    uint64_t numbers = tn_cursor_left(&c) / 4;
+    if (numbers < count)
+        return tn_reader_fail(TN_SECTION_LOCATIONS, count, "more locations than are there");
     if (!tn_vec_reserve(r->heap, &g->location, count) ||
-        !tn_vec_reserve(r->heap, &g->origin_list, (uint32_t)(tn_cursor_left(&c) / 4 - count)))
+        !tn_vec_reserve(r->heap, &g->origin_list, (uint32_t)(numbers - count)))
         return tn_error_status();
     for (uint32_t i = 1; i <= count && !c.bad; i++) {
         uint32_t n = tn_cursor_u32(&c);
         if (n == 0 || n > 16)
             return tn_reader_fail(TN_SECTION_LOCATIONS, i, "a location of %u origins, not 1 to 16", n);
-        if (n > tn_cursor_left(&c) / 4)
+        if (n + (uint64_t)(count - i) >
+            tn_cursor_left(&c) / 4) /* each that follows begins with its number of origins */
             return tn_reader_fail(TN_SECTION_LOCATIONS, i, "more origins than are there");
         g->location.data[g->location.len++] = (tn_location_set){g->origin_list.len, n};
         for (uint32_t k = 0; k < n; k++) {

@@ -406,7 +406,8 @@ static tn_status expand_space_to_depth(tn_expand *x) {
     TN_TRY(divided(x, 3, b, &w));
     tn_dim n = tn_expand_dim(x, 0, 0), c = tn_expand_dim(x, 0, 1), s = tn_size(x, b);
     const tn_dim dims[6] = {n, c, h, s, w, s}, out[4] = {n, tn_dim_mul(g, c, tn_size(x, b * b)), h, w};
-    static const int perm[6] = {0, 3, 5, 1, 2, 4};
+    static const int rows_first[6] = {0, 3, 5, 1, 2, 4}, depth_first[6] = {0, 1, 3, 5, 2, 4};
+    const int *perm = tn_expand_string_is(x, "mode", "CRD") ? depth_first : rows_first;
     TN_SIZED(x, out[1]);
     tn_value v = tn_transpose(g, tn_reshape_dims(g, tn_expand_input(x, 0), 6, dims), perm);
     return tn_expand_set(x, 0, tn_reshape_dims(g, v, 4, out));
@@ -437,7 +438,8 @@ static const tn_attr_spec pad_attrs[] = {TN_SPEC_STRING("mode", "constant", "con
 static const tn_attr_spec crop_attrs[] = {TN_SPEC_INTS("axes"), {0}};
 static const tn_attr_spec depth_attrs[] = {
     TN_SPEC_NEEDED("blocksize", TN_ATTR_INT), TN_SPEC_STRING("mode", "DCR", "DCR|CRD"), {0}};
-static const tn_attr_spec space_attrs[] = {TN_SPEC_NEEDED("blocksize", TN_ATTR_INT), {0}};
+static const tn_attr_spec space_attrs[] = {
+    TN_SPEC_NEEDED("blocksize", TN_ATTR_INT), TN_SPEC_STRING("mode", "DCR", "DCR|CRD"), {0}};
 static const tn_attr_spec trilu_attrs[] = {TN_SPEC_BOOL("upper", 1), {0}};
 
 static const tn_onnx_op rows[] = {

@@ -357,6 +357,9 @@ static tn_status expand_resize(tn_expand *x) {
                 .a = tn_expand_float(x, "cubic_coeff_a"),
                 .extrapolation = tn_expand_float(x, "extrapolation_value"),
                 .scales = 2};
+    TN_RULE(
+        x, x->version < 13 || !is(r.coordinates, "tf_half_pixel_for_nn"),
+        "attribute 'coordinate_transformation_mode' is \"tf_half_pixel_for_nn\", which is gone since operator set 13");
     TN_RULE(x, !(r.antialias && r.nearest), "'antialias' does not go with mode \"nearest\"");
     for (int i = 0; i < rank; i++)
         axes[i] = i;

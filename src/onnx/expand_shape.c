@@ -355,8 +355,14 @@ static tn_status expand_range(tn_expand *x) {
     }
     TN_TRY(tn_is_float(dtype) ? float_range_size(x, &n) : int_range_size(x, &n));
     TN_SIZED(x, n);
-    /* f16 and bf16 count in f32: they do not hold every index */
+    /* f16 and bf16 count in f32, unless stash_type says otherwise: they do not hold every index */
     tn_dtype wide = tn_wide(dtype);
+    if (wide != dtype) {
+        int64_t stash = tn_expand_int(x, "stash_type");
+        TN_RULE(x, stash > TN_DTYPE_NONE && stash < TN_DTYPE_COUNT && tn_is_float((tn_dtype)stash),
+                "attribute 'stash_type' is %" PRId64 ", which is no floating point type", stash);
+        wide = (tn_dtype)stash;
+    }
     tn_value steps = tn_mul(g, tn_iota(g, wide, 1, &n, 0), tn_cast(g, in[2], wide));
     return tn_expand_set(x, 0, tn_cast(g, tn_add(g, tn_cast(g, in[0], wide), steps), dtype));
 }
@@ -385,6 +391,7 @@ static const tn_attr_spec constant_attrs[] = {
     TN_SPEC_INT("value_int", 0),      TN_SPEC_INTS("value_ints"),      TN_SPEC_STRING("value_string", "", NULL),
     TN_SPEC_STRINGS("value_strings"), TN_SPEC_TENSOR("sparse_value"),  {0}};
 static const tn_attr_spec value_attrs[] = {TN_SPEC_TENSOR("value"), {0}};
+static const tn_attr_spec range_attrs[] = {TN_SPEC_INT("stash_type", 1), {0}};
 static const tn_attr_spec eye_attrs[] = {TN_SPEC_INT("dtype", 0), TN_SPEC_INT("k", 0), {0}};
 
 static const tn_onnx_op rows[] = {
@@ -403,7 +410,7 @@ static const tn_onnx_op rows[] = {
             .expand = expand_constant),
     TN_ONNX("ConstantOfShape", .since = 9, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = value_attrs,
             .expand = expand_constant_of_shape),
-    TN_ONNX("Range", .since = 11, .inputs = {3, 3}, .outputs = {1, 1}, .expand = expand_range),
+    TN_ONNX("Range", .since = 11, .inputs = {3, 3}, .outputs = {1, 1}, .attrs = range_attrs, .expand = expand_range),
     TN_ONNX("EyeLike", .since = 9, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = eye_attrs, .expand = expand_eye_like),
 };
 

@@ -147,6 +147,7 @@ static const rule rules[] = {
     {"Slice", 1, 9, INTS_IN, "starts", 1, 0, NULL},
     {"Slice", 1, 9, INTS_IN, "ends", 2, 0, NULL},
     {"Slice", 1, 9, INTS_IN, "axes", 3, 0, NULL},
+    {"SpaceToDepth", 1, 27, LATER, "mode", 0, 0, NULL},
     {"Split", 1, 12, INTS_IN, "split", 1, 0, NULL},
     {"Squeeze", 1, 12, INTS_IN, "axes", 1, 0, NULL},
     {"Unsqueeze", 1, 12, INTS_IN, "axes", 1, 0, NULL},

@@ -75,9 +75,12 @@ static tn_tensor *view_broadcast(tn_eval *e, tn_tensor *x, const void *how) {
             return NULL;
         }
     }
-    for (int i = 0; i < to->rank; i++)
-        room = to->dims[i] ? room / to->dims[i] : MAX_SPREAD; /* of nothing there may be any number */
-    if (room == 0) {
+    bool empty = false;
+    for (int i = 0; i < to->rank; i++) {
+        empty = empty || to->dims[i] == 0;
+        room /= to->dims[i] ? to->dims[i] : 1;
+    }
+    if (room == 0 && !empty) {
         tn_eval_fail(e, TN_ERR_LIMIT, "the result has more than 2^40 elements");
         return NULL;
     }

@@ -730,8 +730,41 @@ static void loaded_strings_are_found(void **state) {
     }
 }
 
+/* A location that takes the numbers of those behind it: as many as are left, or one more. */
+static void locations_that_take_all(void **state) {
+    (void)state;
+    tn_graph *g = tn_graph_new(NULL, ops());
+    for (uint32_t i = 0; i < 12; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "n%u", (unsigned)i);
+        tn_graph_at_location(g, tn_location_make(g, "Op", name, "file", i));
+        toy_block(g, nest(g, 1));
+    }
+    size_t size;
+    uint8_t *bytes = binary_bytes(g, &size);
+    assert_non_null(bytes);
+    uint64_t offset, length;
+    memcpy(&offset, binary_entry(bytes, size, "LOCS") + 8, 8);
+    memcpy(&length, binary_entry(bytes, size, "LOCS") + 16, 8);
+    assert_true(length >= 24 * 4);
+    for (uint32_t n = 2; n <= 16; n++)
+        for (uint64_t at = 0; at < length; at += 8) {
+            uint8_t *copy = malloc(size);
+            memcpy(copy, bytes, size);
+            for (uint64_t k = at + 8; k < length; k += 8)
+                memcpy(copy + offset + k, &(uint32_t){1}, 4);
+            memcpy(copy + offset + at, &n, 4);
+            binary_seal(copy, size);
+            assert_false(try_read(copy, size, "location of too many origins", (size_t)at));
+            free(copy);
+        }
+    tn_free(NULL, bytes);
+    tn_graph_destroy(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(locations_that_take_all),
         cmocka_unit_test(checksums),
         cmocka_unit_test(loaded_strings_are_found),
         cmocka_unit_test(round_trips),

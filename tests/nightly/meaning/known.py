@@ -314,6 +314,7 @@ left_open("MaxPool", "windows that meet nothing but padding; no window that fits
           lambda c: max(attr(c, "pads", [0])) > 100 or 1 in c.inputs[0].shape)
 left_open("AveragePool", "windows that meet nothing but padding, which are 0 / 0; strides beyond the image: one window",
           lambda c: max(attr(c, "pads", [0])) >= 100 or max(attr(c, "strides", [0])) > 100)
+left_open("AveragePool", "auto_pad with strides longer than the kernel: there is no padding less than none", lambda c: auto(c) and strided_past(c))
 left_open("MelWeightMatrix", "triangles beyond the spectrum meet no bin of it", lambda c: all(-700 < float(x) < 1e6 for x in c.inputs[3:]),
           texts.mel_weight_matrix)
 left_open("MelWeightMatrix", "edges without a mel (not above -700, infinite, no number) or beyond any spectrum: the text has no result for them",

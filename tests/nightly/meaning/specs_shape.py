@@ -200,7 +200,8 @@ def depth_to_space(d):
 @spec("SpaceToDepth")
 def space_to_depth(d):
     b = d.int(1, 3)
-    return d.node([d.x(0, (d.int(1, 2), d.int(1, 3), b * d.int(1, 3), b * d.int(1, 3)))], {"blocksize": b})
+    return d.node([d.x(0, (d.int(1, 2), d.int(1, 3), b * d.int(1, 3), b * d.int(1, 3)))],
+                  {"blocksize": b, "mode": d.pick(None, "DCR", "CRD") if d.v >= 28 else None})
 
 
 @spec("Trilu")
@@ -315,7 +316,7 @@ def number_range(d):
     limit = start + d.int(-1, 6) * delta
     if is_float(dtype) and d.chance(0.4):
         limit += 0.125
-    return d.node([np.array(v).astype(dtype) for v in (start, limit, delta)], constants=(0, 1, 2))
+    return d.node([np.array(v).astype(dtype) for v in (start, limit, delta)], {"stash_type": d.pick(None, 1) if d.v >= 27 else None}, constants=(0, 1, 2))
 
 
 @spec("EyeLike")
