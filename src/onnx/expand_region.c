@@ -4,7 +4,7 @@
 
 #include "onnx/expand_common.h"
 
-enum { MOST_POINTS = 1 << 18 }; /* that are read for one output element */
+enum { MOST_POINTS = 1 << 22 }; /* that are read for one output element */
 
 /* --- RoiAlign: the mean or maximum of points read between the elements ---------------------------------------------------------------- */
 
