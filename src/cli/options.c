@@ -230,8 +230,8 @@ static tn_status set_option(tn_cli_options *out, const option_row *o, const char
     case KIND_U64:
         if (!parse_u64(text, field) ||
             (o->kind == KIND_COUNT && (*(uint64_t *)field < 1 || *(uint64_t *)field > INT32_MAX)))
-            return tn_fail(TN_ERR_USAGE, "--%s: '%s' is no number of at least %d%s", o->name, text,
-                           o->kind == KIND_COUNT, o->kind == KIND_COUNT ? " and at most 2147483647" : "");
+            return tn_fail(TN_ERR_USAGE, "--%s: '%s' is no number from %s", o->name, text,
+                           o->kind == KIND_COUNT ? "1 to 2147483647" : "0 to 18446744073709551615");
         return TN_OK;
     case KIND_SIZE:
         if (!tn_parse_size(text, field) || *(uint64_t *)field == 0) {

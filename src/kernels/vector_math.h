@@ -12,6 +12,14 @@
 
 #define TN_VM static inline __attribute__((always_inline, unused))
 
+/* A loop over i whose turns do not depend on each other. */
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wpass-failed" /* a wish: sanitizers and coverage may stand in its way */
+#define TN_VM_LOOP(n) _Pragma("clang loop vectorize(assume_safety)") for (int64_t i = 0; i < (n); i++)
+#else
+#define TN_VM_LOOP(n) _Pragma("GCC ivdep") for (int64_t i = 0; i < (n); i++)
+#endif
+
 /* a * b + c, rounded once where the level has the instruction. */
 #if defined(__FMA__) || defined(__aarch64__)
 #define TN_VM_FUSED

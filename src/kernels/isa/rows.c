@@ -11,12 +11,7 @@
 
 #define BLOCK (8 * TN_VM_GROUP)
 
-#if defined(__clang__)
-#pragma clang diagnostic ignored "-Wpass-failed" /* a wish: sanitizers and coverage may stand in its way */
-#define LOOP(n) _Pragma("clang loop vectorize(assume_safety)") for (int64_t i = 0; i < n; i++)
-#else
-#define LOOP(n) _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)
-#endif
+#define LOOP TN_VM_LOOP
 
 /* The next lines of the cache of what other rows need. */
 TN_VM void fetch(const char *from, int64_t at, int64_t n) {

@@ -13,12 +13,7 @@
 #include "kernels/vector_math.h"
 
 /* Operands and result may be the same memory, never parts of it that overlap otherwise. */
-#if defined(__clang__)
-#pragma clang diagnostic ignored "-Wpass-failed" /* a wish: sanitizers and coverage may stand in its way */
-#define LOOP _Pragma("clang loop vectorize(assume_safety)") for (int64_t i = 0; i < n; i++)
-#else
-#define LOOP _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)
-#endif
+#define LOOP TN_VM_LOOP(n)
 #define ARGS int64_t n, const void *pa, const void *pb, const void *pc, void *to
 #define UNUSED_BC (void)pb, (void)pc
 

@@ -6,12 +6,7 @@
 
 #include "kernels/vector_math.h"
 
-#if defined(__clang__)
-#pragma clang diagnostic ignored "-Wpass-failed" /* a wish: sanitizers and coverage may stand in its way */
-#define LOOP(n) _Pragma("clang loop vectorize(assume_safety)") for (int64_t i = 0; i < n; i++)
-#else
-#define LOOP(n) _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)
-#endif
+#define LOOP TN_VM_LOOP
 
 #define LANES TN_STRIP_LANES
 #define BLOCK 64 /* outputs that are combined tap by tap */
