@@ -11,7 +11,7 @@ if(CMAKE_CROSSCOMPILING_EMULATOR)
        FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
   set(tenon_test_timeout 3600)
 endif()
-set(tenon_test_environment "TENON_SHARED=${TENON_SHARED}" "TENON_SOURCE=${CMAKE_SOURCE_DIR}"
+set(tenon_test_environment "TENON_SHARED=${TENON_SHARED}" "TENON_PICTURES=${tenon_pictures}" "TENON_SOURCE=${CMAKE_SOURCE_DIR}"
     "TENON_BUILD=${CMAKE_BINARY_DIR}" "TENON_CC=${CMAKE_C_COMPILER}" "TENON_SANITIZE=${TENON_SANITIZE}"
     "TENON=${tenon_command}" "TENON_EMULATED=${tenon_emulator}" "UBSAN_OPTIONS=print_stacktrace=1")
 

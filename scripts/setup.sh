@@ -2,7 +2,8 @@
 # Installs what building and testing needs (Debian, Ubuntu): `setup.sh`, or `setup.sh nightly` for the nightly checks too.
 # Does nothing when all of it is there.
 set -euo pipefail
-packages=(gcc g++ libc6-dev cmake ninja-build pkg-config libcmocka-dev binutils)
+packages=(gcc g++ libc6-dev cmake ninja-build pkg-config libcmocka-dev binutils
+    libjpeg-dev libpng-dev libtiff-dev libwebp-dev libopenjp2-7-dev) # the last line: pictures (ImageDecoder), optional
 [ "${1:-}" != nightly ] || packages+=(clang clang-format clang-tidy libclang-rt-14-dev valgrind qemu-user
     gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
 

@@ -15,4 +15,7 @@ void *tn_library_data(const tn_library *library, const char *name);
 typedef void tn_library_code(void);
 tn_library_code *tn_library_function(const tn_library *library, const char *name);
 
+/* The folder of the file, program or shared library, that this code runs from. An allocated text; NULL with the error set. */
+char *tn_library_own_folder(tn_heap *heap);
+
 #endif

@@ -1,8 +1,10 @@
 /* Shared libraries, by dlopen. */
+#define _GNU_SOURCE
 #include "base/os_library.h"
 
 #include <dlfcn.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/os.h"
@@ -55,4 +57,25 @@ tn_library_code *tn_library_function(const tn_library *library, const char *name
     void *address = dlsym(library->handle, name);
     memcpy(&code, &address, sizeof code); /* POSIX: both have one representation */
     return code;
+}
+
+char *tn_library_own_folder(tn_heap *heap) {
+    static const char here; /* lies in that file */
+    Dl_info info;
+    char path[4096] = "";
+    ssize_t n = 0;
+    bool found = dladdr(&here, &info) && info.dli_fname;
+    const char *name = found ? info.dli_fname : "";
+    if (!strstr(name, ".so")) /* a program: what it was called by need not be a path */
+        n = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n > 0) {
+        path[n] = 0;
+        name = path;
+    }
+    const char *slash = strrchr(name, '/');
+    size_t length = slash ? (size_t)(slash - name) : 1;
+    char *folder = tn_alloc(heap, length + 1);
+    if (folder)
+        memcpy(folder, slash ? name : ".", length);
+    return folder;
 }

@@ -1,5 +1,6 @@
-/* Operators of images: ImageScaler. */
+/* Operators of images: ImageScaler, ImageDecoder. */
 #include "onnx/expand_common.h"
+#include "onnx/host_ops.h"
 
 /* An operator of the first files, since withdrawn: scale * x + bias[channel]. */
 static tn_status expand_image_scaler(tn_expand *x) {
@@ -30,6 +31,8 @@ static const tn_attr_spec scaler_attrs[] = {TN_SPEC_FLOATS("bias"), TN_SPEC_FLOA
 static const tn_onnx_op rows[] = {
     TN_ONNX("ImageScaler", .since = 1, .until = 9, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = scaler_attrs,
             .expand = expand_image_scaler),
+    TN_ONNX("ImageDecoder", .since = 20, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = tn_host_image_attrs,
+            .host = &tn_host_image),
 };
 
 const tn_onnx_family tn_onnx_family_image = {rows, sizeof rows / sizeof *rows};

@@ -8,7 +8,8 @@
 extern const tn_op tn_host_nms;   /* NonMaxSuppression */
 extern const tn_op tn_host_regex; /* RegexFullMatch */
 extern const tn_op tn_host_tfidf; /* TfIdfVectorizer */
-extern const tn_attr_spec tn_host_regex_attrs[], tn_host_tfidf_attrs[];
+extern const tn_op tn_host_image; /* ImageDecoder */
+extern const tn_attr_spec tn_host_regex_attrs[], tn_host_tfidf_attrs[], tn_host_image_attrs[];
 
 /* Attributes that are lists of texts or numbers: the count; 0 when absent. */
 static inline uint32_t tn_host_strings(const tn_graph *graph, tn_node node, const char *name, const tn_string **list) {

@@ -2,7 +2,7 @@
 # The layering of src/: a folder includes only from itself and from folders earlier in the list. Public headers include
 # only public headers. Files stay short. Findings are printed; the test checks itself on a tree with one of each fault.
 set -u
-layers="base ir ops interp onnx passes autodiff lower kernels codegen runtime eager train quant dist serve cli"
+layers="base image ir ops interp onnx passes autodiff lower kernels codegen runtime eager train quant dist serve cli"
 max_lines=700
 
 # check ROOT: prints each finding.
