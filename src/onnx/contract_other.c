@@ -169,6 +169,11 @@ static tn_status as_it_is(tn_contract *c) {
     return tn_c_set(c, 0, made);
 }
 
+static tn_status sequence_construct(tn_contract *c) {
+    return tn_node_input_count(c->g, c->node) ? as_it_is(c)
+                                              : tn_c_unsupported(c, "a sequence of it has an item at least");
+}
+
 /* --- composites -------------------------------------------------------------------------------------------------------------------------- */
 
 static tn_status by_definition(tn_contract *c) {
@@ -270,7 +275,7 @@ const tn_contract_row tn_contract_other[] = {
     {"while", while_, NULL},
     {"scan", scan, NULL},
     {"sequence_empty", as_it_is, "SequenceEmpty"},
-    {"sequence_construct", as_it_is, "SequenceConstruct"},
+    {"sequence_construct", sequence_construct, "SequenceConstruct"},
     {"sequence_insert", as_it_is, "SequenceInsert"},
     {"sequence_erase", as_it_is, "SequenceErase"},
     {"sequence_at", as_it_is, "SequenceAt"},

@@ -31,16 +31,39 @@ static tn_status per_channel(tn_expand *x, uint32_t input, const char *name, tn_
     return TN_OK;
 }
 
-/* --- batch normalisation ------------------------------------------------------------------------------------------------------------ */
-
-/* Outputs of training as a list of channels in the dtype of the input that gives the running one. */
-static tn_status set_statistic(tn_expand *x, uint32_t output, uint32_t like, tn_value v) {
-    tn_dim channels = tn_expand_rank(x, 0) > 1 ? tn_expand_dim(x, 0, 1) : tn_size(x, 1);
-    return tn_expand_set(x, output,
-                         tn_cast(x->graph, tn_reshape_dims(x->graph, v, 1, &channels), tn_expand_dtype(x, like)));
+/* The same with one entry for each element of a sample, [C, D1, ..., Dn], as [1, C, D1, ..., Dn]. */
+static tn_status per_element(tn_expand *x, uint32_t input, const char *name, tn_dtype dtype, tn_value *out) {
+    tn_graph *g = x->graph;
+    int rank = tn_expand_rank(x, 0);
+    tn_dim dims[TN_MAX_RANK] = {tn_size(x, 1)};
+    TN_RULE(x, tn_expand_rank(x, input) == rank - 1,
+            "'%s' has rank %d: where 'spatial' is 0 it must have the shape of a sample, of rank %d", name,
+            tn_expand_rank(x, input), rank - 1);
+    for (int i = 1; i < rank; i++) {
+        dims[i] = tn_expand_dim(x, 0, i);
+        TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, input, i - 1), dims[i]),
+                "axis %d of '%s' must have the size of axis %d of the input: 'spatial' is 0", i - 1, name, i);
+        if (!x->final && !tn_dim_equal(g, tn_expand_dim(x, input, i - 1), dims[i]))
+            return tn_expand_later(x, "needs the sizes of its inputs");
+    }
+    *out = tn_cast(g, tn_reshape_dims(g, tn_expand_input(x, input), rank, dims), dtype);
+    return TN_OK;
 }
 
-static tn_status batch_norm(tn_expand *x, bool training) {
+/* --- batch normalisation ------------------------------------------------------------------------------------------------------------ */
+
+/* Outputs of training, for each channel or element, in the dtype of the input that gives the running one. */
+static tn_status set_statistic(tn_expand *x, uint32_t output, uint32_t like, bool elements, tn_value v) {
+    int rank = elements ? tn_expand_rank(x, 0) - 1 : 1;
+    tn_dim dims[TN_MAX_RANK] = {tn_size(x, 1)};
+    for (int i = 0; i < rank && tn_expand_rank(x, 0) > 1; i++)
+        dims[i] = tn_expand_dim(x, 0, i + 1);
+    return tn_expand_set(x, output,
+                         tn_cast(x->graph, tn_reshape_dims(x->graph, v, rank, dims), tn_expand_dtype(x, like)));
+}
+
+/* `elements`: each element of a sample has statistics of its own, over the batch, where otherwise each channel has. */
+static tn_status batch_norm(tn_expand *x, bool training, bool elements) {
     tn_graph *g = x->graph;
     static const char *const names[5] = {"X", "scale", "B", "mean", "var"};
     tn_value in[5];
@@ -55,10 +78,10 @@ static tn_status batch_norm(tn_expand *x, bool training) {
     }
     in[0] = tn_cast(g, tn_expand_input(x, 0), wide);
     for (uint32_t i = 1; i < 5; i++)
-        TN_TRY(per_channel(x, i, names[i], wide, &in[i]));
+        TN_TRY((elements ? per_element : per_channel)(x, i, names[i], wide, &in[i]));
     tn_value mean = in[3], variance = in[4];
     if (training) {
-        for (int i = 0; i < rank; i++)
+        for (int i = 0; i < (elements ? 1 : rank); i++)
             if (i != 1)
                 axes[n++] = i;
         statistics(x, in[0], n, axes, &mean, &variance);
@@ -67,11 +90,11 @@ static tn_status batch_norm(tn_expand *x, bool training) {
         for (uint32_t i = 1; i < 3; i++)
             if (tn_expand_wants(x, i)) {
                 tn_value now = tn_mul(g, i == 1 ? mean : variance, rest);
-                TN_TRY(set_statistic(x, i, 2 + i, tn_add(g, tn_mul(g, in[2 + i], momentum), now)));
+                TN_TRY(set_statistic(x, i, 2 + i, elements, tn_add(g, tn_mul(g, in[2 + i], momentum), now)));
             }
         for (uint32_t i = 3; i < 5; i++)
             if (tn_expand_wants(x, i))
-                TN_TRY(set_statistic(x, i, i, i == 3 ? mean : variance));
+                TN_TRY(set_statistic(x, i, i, elements, i == 3 ? mean : variance));
     }
     tn_value factor = tn_mul(g, in[1], inverse_deviation(x, variance));
     tn_value y = tn_add(g, tn_mul(g, tn_sub(g, in[0], mean), factor), in[2]);
@@ -82,18 +105,21 @@ static tn_status expand_batch_norm(tn_expand *x) {
     bool training = tn_expand_int(x, "training_mode") != 0;
     TN_RULE(x, training || (!tn_expand_wants(x, 1) && !tn_expand_wants(x, 2)),
             "the running statistics are outputs of training mode only");
-    return batch_norm(x, training);
+    return batch_norm(x, training, false);
 }
 
-/* Before operator set 14 it trains when the statistics are asked for. */
+/* Before operator set 14 it trains when the statistics are asked for. With 'spatial' 0, up to operator set 8, statistics belong to the
+   elements of a sample; before operator set 7 the text has lists of channels nevertheless, which only training contradicts. */
 static tn_status expand_batch_norm_first(tn_expand *x) {
     bool training = false;
     for (uint32_t i = 1; i < 5; i++)
         training = training || tn_expand_wants(x, i);
     TN_RULE(x, !training || x->outputs == 5, "it has %u outputs: 1, or in training all 5", x->outputs);
-    if (!tn_expand_int(x, "spatial") && tn_expand_rank(x, 0) > 2)
-        return tn_expand_unsupported(x, "batch normalisation that is not spatial, of rank %d", tn_expand_rank(x, 0));
-    return batch_norm(x, training);
+    bool elements = !tn_expand_int(x, "spatial") && tn_expand_rank(x, 0) > 2;
+    if (elements && x->version < 7 && training)
+        return tn_expand_unsupported(
+            x, "training that is not spatial in operator set %d, whose lists have no room for it", x->version);
+    return batch_norm(x, training, elements && x->version >= 7);
 }
 
 /* --- over the rest of each image or group -------------------------------------------------------------------------------------------- */

@@ -6,8 +6,6 @@
 
 #include "onnx/expand_common.h"
 
-enum { MAX_TAPS = 512 };
-
 /* One resized axis. */
 typedef struct axis_plan {
     int axis;
@@ -205,42 +203,36 @@ static tn_value triangle(tn_expand *x, tn_value d) {
     return tn_max(g, tn_sub(g, f64(x, 1), tn_abs(g, d)), f64(x, 0));
 }
 
+/* Weights of neighbours at `distance` from the coordinate, which lie at `where`. */
+static tn_value weigh(tn_expand *x, const resize *r, const axis_plan *p, tn_value distance, tn_value where) {
+    tn_graph *g = x->graph;
+    tn_value weights = r->cubic ? cubic(x, distance, r->a) : triangle(x, distance);
+    if (!r->exclude)
+        return weights;
+    tn_value last = tn_sub(g, tn_expand_size_value(x, p->in, TN_F64), f64(x, 1));
+    tn_value inside = tn_and(g, tn_greater_equal(g, where, f64(x, 0)), tn_less_equal(g, where, last));
+    return tn_select(g, inside, weights, f64(x, 0));
+}
+
+/* The divisor that makes weights of this sum add up to 1. */
+static tn_value divisor(tn_expand *x, tn_value total) {
+    return tn_select(x->graph, tn_equal(x->graph, total, f64(x, 0)), f64(x, 1), total);
+}
+
 /* v along one axis: the weighted sum of the neighbours of each coordinate, in v's dtype. */
 static tn_status interpolate(tn_expand *x, const resize *r, const axis_plan *p, tn_value at, tn_value *v) {
     tn_graph *g = x->graph;
-    int reach = r->cubic ? 2 : 1, first = 1 - reach, taps = 2 * reach, rank = tn_value_rank(g, *v);
-    double stretch = 1;
-    if (r->antialias) {
-        if (!p->scaled)
-            return tn_expand_later(x, "needs the scale of an axis");
-        stretch = fmin(p->scale, 1);
-        double from = floor(-reach / stretch) + 1;
-        if (!(from > -MAX_TAPS / 2.0))
-            return tn_expand_unsupported(x, "antialiasing over more than %d neighbours", MAX_TAPS);
-        first = (int)from;
-        taps = 2 - 2 * first;
-    }
-    tn_value base = tn_floor(g, at), ratio = tn_sub(g, at, base), total = {0}, sum = {0};
-    tn_value *weights = tn_expand_alloc(x, (size_t)taps, sizeof *weights),
-             *where = tn_expand_alloc(x, (size_t)taps, sizeof *where);
-    if (!weights || !where)
-        return tn_error_status();
-    tn_value last = tn_sub(g, tn_expand_size_value(x, p->in, TN_F64), f64(x, 1));
+    int reach = r->cubic ? 2 : 1, taps = 2 * reach, rank = tn_value_rank(g, *v);
+    bool normalise = r->exclude || r->antialias;
+    tn_value base = tn_floor(g, at), ratio = tn_sub(g, at, base), total = {0}, sum = {0}, weights[4], where[4];
     for (int t = 0; t < taps; t++) {
-        tn_value distance = tn_sub(g, f64(x, first + t), ratio);
-        if (stretch < 1)
-            distance = tn_mul(g, distance, f64(x, stretch));
-        weights[t] = r->cubic ? cubic(x, distance, r->a) : triangle(x, distance);
-        where[t] = tn_add(g, base, f64(x, first + t));
-        if (r->exclude) {
-            tn_value inside = tn_and(g, tn_greater_equal(g, where[t], f64(x, 0)), tn_less_equal(g, where[t], last));
-            weights[t] = tn_select(g, inside, weights[t], f64(x, 0));
-        }
+        tn_value offset = f64(x, 1 - reach + t);
+        where[t] = tn_add(g, base, offset);
+        weights[t] = weigh(x, r, p, tn_sub(g, offset, ratio), where[t]);
         total = t ? tn_add(g, total, weights[t]) : weights[t];
     }
-    bool normalise = r->exclude || r->antialias;
     if (normalise)
-        total = tn_select(g, tn_equal(g, total, f64(x, 0)), f64(x, 1), total);
+        total = divisor(x, total);
     for (int t = 0; t < taps; t++) {
         tn_value w = normalise ? tn_div(g, weights[t], total) : weights[t];
         w = tn_expand_along(x, tn_cast(g, w, tn_value_dtype(g, *v)), rank, p->axis);
@@ -248,6 +240,36 @@ static tn_status interpolate(tn_expand *x, const resize *r, const axis_plan *p, 
         sum = t ? tn_add(g, sum, part) : part;
     }
     *v = sum;
+    return TN_OK;
+}
+
+/* The same where an axis shrinks and is antialiased: the neighbours, as many as the scale says, are an axis of their own, with weights
+   [out, neighbours]. That axis holds at most about 4 times what `in` does. */
+static tn_status interpolate_wide(tn_expand *x, const resize *r, const axis_plan *p, tn_value at, tn_value *v) {
+    tn_graph *g = x->graph;
+    int rank = tn_value_rank(g, *v);
+    static const int along[1] = {1}, neighbours[1] = {2};
+    int64_t first = (int64_t)floor(-(r->cubic ? 2 : 1) / p->scale) + 1;
+    const tn_dim *dims = tn_expand_value_dims(x, *v);
+    if (!dims)
+        return tn_error_status();
+    tn_dim grid[2] = {p->out, tn_size(x, 2 - 2 * first)}, column[2] = {p->out, tn_size(x, 1)},
+           flat[3] = {tn_size_product(x, p->axis, dims), dims[p->axis],
+                      tn_size_product(x, rank - 1 - p->axis, dims + p->axis + 1)},
+           out[TN_MAX_RANK];
+    TN_SIZED(x, flat[0]);
+    TN_SIZED(x, flat[2]);
+    at = tn_reshape_dims(g, at, 2, column);
+    tn_value base = tn_floor(g, at), ratio = tn_sub(g, at, base),
+             offset = tn_add(g, tn_iota(g, TN_F64, 2, grid, 1), f64(x, (double)first)), where = tn_add(g, base, offset);
+    tn_value w = weigh(x, r, p, tn_mul(g, tn_sub(g, offset, ratio), f64(x, p->scale)), where);
+    w = tn_div(g, w, divisor(x, tn_reduce_sum(g, w, 1, along, true)));
+    tn_dim weights[4] = {column[1], grid[0], grid[1], column[1]};
+    w = tn_reshape_dims(g, tn_cast(g, w, tn_value_dtype(g, *v)), 4, weights);
+    tn_value parts = tn_gather(g, tn_reshape_dims(g, *v, 3, flat), clamped(x, p, where), 1);
+    memcpy(out, dims, (size_t)rank * sizeof *out);
+    out[p->axis] = p->out;
+    *v = tn_reshape_dims(g, tn_reduce_sum(g, tn_mul(g, parts, w), 1, neighbours, false), rank, out);
     return TN_OK;
 }
 
@@ -272,10 +294,12 @@ static tn_status resize_axis(tn_expand *x, const resize *r, const axis_plan *p, 
         return TN_OK;
     tn_value at = coordinates(x, r, p);
     TN_BUILT(x, at);
+    if (r->antialias && !p->scaled)
+        return tn_expand_later(x, "needs the scale of an axis");
     if (r->nearest)
         *v = nearest(x, r, p, at, *v);
     else
-        TN_TRY(interpolate(x, r, p, at, v));
+        TN_TRY((r->antialias && p->scale < 1 ? interpolate_wide : interpolate)(x, r, p, at, v));
     TN_BUILT(x, *v);
     if (r->crop) {
         tn_value last = tn_sub(g, tn_expand_size_value(x, p->in, TN_F64), f64(x, 1));

@@ -70,7 +70,7 @@ static tn_status expand_insert(tn_expand *x) {
 }
 
 static tn_status expand_at(tn_expand *x) {
-    if (known(x, 0) && is_sequence(x, 0) && !items_known(x, 0))
+    if (known(x, 0) && is_sequence(x, 0) && !items_known(x, 0) && !x->final)
         return tn_expand_later(x, "needs the type of the items");
     return on_sequence(x, "sequence_at", 0, NULL);
 }
@@ -78,8 +78,10 @@ static tn_status expand_at(tn_expand *x) {
 static tn_status expand_concat_from(tn_expand *x) {
     const tn_attr attrs[] = {TN_A_INT("axis", tn_expand_int(x, "axis")),
                              TN_A_INT("new_axis", tn_expand_int(x, "new_axis") != 0)};
-    if (known(x, 0) && is_sequence(x, 0) && !items_known(x, 0))
+    bool nothing = known(x, 0) && is_sequence(x, 0) && !items_known(x, 0);
+    if (nothing && !x->final)
         return tn_expand_later(x, "needs the type of the items");
+    TN_RULE(x, !nothing, "the sequence is empty: the shape of the result is not known");
     return on_sequence(x, "concat_from_sequence", 2, attrs);
 }
 
@@ -108,6 +110,9 @@ static tn_status expand_get(tn_expand *x) {
 }
 
 /* --- SequenceMap ------------------------------------------------------------------------------------------------------------------------ */
+
+/* When the node runs, the items of one sequence may be of different rank still, and what the body makes of them of any type: then its
+   nodes wait for their own run in each trip, and the sequences made are of items of which nothing is known. */
 
 typedef struct map {
     tn_expand *x;
@@ -171,7 +176,7 @@ static tn_status expand_map(tn_expand *x) {
             (unsigned)tn_expand_body_args(x, 0), (unsigned)tn_expand_body_results(x, 0), (unsigned)x->inputs,
             (unsigned)x->outputs);
     for (uint32_t i = 0; i < x->inputs; i++) {
-        if (!known(x, i) || (is_sequence(x, i) && !items_known(x, i)))
+        if (!known(x, i) || (is_sequence(x, i) && !items_known(x, i) && !x->final))
             return tn_expand_later(x, "needs the types of its inputs");
     }
     TN_RULE(x, is_sequence(x, 0), "input 0 is no sequence");
@@ -194,11 +199,12 @@ static tn_status expand_map(tn_expand *x) {
     TN_BUILT(x, init[0]);
     types[0] = tn_value_type(g, init[0]);
     for (uint32_t i = 0; i < x->outputs; i++) {
-        if (!dtypes[i])
+        if (!dtypes[i] && !x->final)
             return tn_expand_later(x, "needs the types of what its body gives");
         const tn_attr attr = TN_A_DTYPE("dtype", dtypes[i]);
-        init[i + 1] = tn_graph_add(g, "sequence_empty", 0, NULL, 1, &attr);
-        types[i + 1] = tn_type_sequence(g, tn_type_tensor(g, dtypes[i], -1, NULL));
+        init[i + 1] = dtypes[i] ? tn_graph_add(g, "sequence_empty", 0, NULL, 1, &attr)
+                                : tn_graph_add(g, "sequence_construct", 0, NULL, 0, NULL);
+        types[i + 1] = tn_type_sequence(g, dtypes[i] ? tn_type_tensor(g, dtypes[i], -1, NULL) : (tn_type){0});
     }
     tn_status status = tn_while(g, (uint32_t)n, init, types, map_condition, map_step, &m, 0, out);
     TN_TRY(m.status);

@@ -110,8 +110,8 @@ static tn_status infer_sequence_of(tn_infer *c, tn_type element) {
 static tn_status infer_item(tn_infer *c, tn_type element) {
     tn_dim dims[TN_MAX_RANK];
     int64_t value;
-    if (element.id == 0)
-        return tn_infer_fail(c, "nothing is known of the items");
+    if (element.id == 0) /* the item, too, is known when it is there */
+        return tn_infer_type(c, 0, (tn_type){0});
     if (tn_type_kind(c->graph, element) != TN_KIND_TENSOR)
         return tn_infer_type(c, 0, element);
     int rank = copy_dims(c->graph, element, dims);
@@ -230,7 +230,10 @@ static tn_status eval_construct(tn_eval *e) {
 static tn_status infer_insert(tn_infer *c) {
     tn_type element, item;
     TN_TRY(input_sequence(c, 0, &element));
-    TN_TRY(input_type(c, 1, &item));
+    if (element.id != 0 || !has_input(c->graph, c->node, 1))
+        TN_TRY(input_type(c, 1, &item));
+    else /* of unknown items: any is one */
+        item = tn_value_type(c->graph, tn_node_input(c->graph, c->node, 1));
     if (has_input(c->graph, c->node, 2))
         TN_TRY(input_position(c, 2));
     TN_TRY(join_elements(c, element, item, &element));
@@ -242,6 +245,12 @@ static tn_status eval_insert(tn_eval *e) {
     item_list list;
     TN_TRY(operand_sequence(e, 0, &n));
     TN_TRY(operand_position(e, 2, n, n + 1, n, &at));
+    const tn_tensor *first = n > 0 ? tn_object_tensor(tn_sequence_at(e->in[0], 0)) : NULL,
+                    *item = tn_object_tensor(e->in[1]);
+    if (n > 0 && ((first == NULL) != (item == NULL) || (item != NULL && item->dtype != first->dtype)))
+        return tn_eval_fail(e, TN_ERR_INPUT, "items of one sequence are %s and %s",
+                            first != NULL ? tn_dtype_name((tn_dtype)first->dtype) : "no tensors",
+                            item != NULL ? tn_dtype_name((tn_dtype)item->dtype) : "no tensor");
     tn_status status = list_begin(e, &list, n + 1);
     for (size_t i = 0; i <= n && status == TN_OK; i++)
         status = list_add(&list,
@@ -569,7 +578,8 @@ static const tn_attr_spec optional_attrs[] = {{.name = "type", .kind = TN_ATTR_T
 
 static const tn_op rows[] = {
     ROW("sequence_empty", empty, 0, 0, 0, empty_attrs, "", "A sequence of tensors of this dtype, without items."),
-    ROW("sequence_construct", construct, 1, -1, 0, NULL, "x...", "A sequence of these items."),
+    ROW("sequence_construct", construct, 0, -1, 0, NULL, "x...",
+        "A sequence of these items; without any, nothing is known of those that may come."),
     ROW("sequence_insert", insert, 2, 3, TN_OPTIONAL_INPUTS, NULL, "sequence, x, position",
         "The sequence with x before the item at the position (negative: from the end; absent: at the end)."),
     ROW("sequence_erase", erase, 1, 2, TN_OPTIONAL_INPUTS, NULL, "sequence, position",

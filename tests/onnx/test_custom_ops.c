@@ -11,31 +11,12 @@
 
 /* --- ONNX -------------------------------------------------------------------------------------------------------------------------- */
 
-static void attr_float(tn_text *attrs, const char *name, float value) {
-    tn_text a = message();
-    uint32_t bits;
-    memcpy(&bits, &value, 4);
-    put_text(&a, 1, name);
-    tn_text_bytes(&a, "\x15", 1); /* field 2, 32 bits */
-    tn_text_bytes(&a, (const char *)&bits, 4);
-    tn_wire_put_varint(&a, 20, 1);
-    put_message(attrs, 5, a);
-}
-
 static tn_text affine_attrs(float a, int64_t b) {
     tn_text attrs = message();
     attr_float(&attrs, "a", a);
     if (b)
         attr_int(&attrs, "b", b);
     return attrs;
-}
-
-/* A node of a domain; `attrs` is freed. */
-static void put_node_of(tn_text *graph, const char *domain, const char *op, const char *inputs, const char *outputs,
-                        tn_text attrs) {
-    tn_text node = node_bytes(op, "the node", inputs, outputs, attrs);
-    put_text(&node, 7, domain);
-    put_message(graph, 1, node);
 }
 
 /* Takes the graph, to which x f32[N, 2] (or of no known shape) and y are added. */

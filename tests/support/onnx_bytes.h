@@ -85,6 +85,25 @@ static inline void attr_int(tn_text *attrs, const char *name, int64_t value) {
     put_message(attrs, 5, a);
 }
 
+static inline void attr_float(tn_text *attrs, const char *name, float value) {
+    tn_text a = message();
+    uint32_t bits;
+    memcpy(&bits, &value, 4);
+    put_text(&a, 1, name);
+    tn_text_bytes(&a, "\x15", 1); /* field 2, 32 bits */
+    tn_text_bytes(&a, (const char *)&bits, 4);
+    tn_wire_put_varint(&a, 20, 1);
+    put_message(attrs, 5, a);
+}
+
+/* A node of a domain; `attrs` is freed. */
+static inline void put_node_of(tn_text *graph, const char *domain, const char *op, const char *inputs,
+                               const char *outputs, tn_text attrs) {
+    tn_text node = node_bytes(op, "the node", inputs, outputs, attrs);
+    put_text(&node, 7, domain);
+    put_message(graph, 1, node);
+}
+
 static inline void attr_graph(tn_text *attrs, const char *name, tn_text graph) {
     tn_text a = message();
     put_text(&a, 1, name);
