@@ -11,6 +11,9 @@ tn_status tn_chain_run(const tn_kernel_args *args, uint32_t count);
    by those of the kernels, so that a value has the same bits wherever it is computed. */
 tn_status tn_kernels_adjust(void *ctx, tn_eval *e);
 
+/* tn_tensor_assign by the kernels: to a contiguous tensor that lies apart. */
+tn_status tn_copy_tensor(tn_tensor *to, const tn_tensor *from, tn_isa isa, tn_pool *pool);
+
 /* All ways to run kernels, best first. Lives for ever. */
 const tn_kernel_table *tn_kernels(void);
 

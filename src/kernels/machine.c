@@ -1,5 +1,5 @@
 /* Running strips: loads, steps, stores. */
-#include "kernels/machine.h"
+#include "kernels/move.h"
 
 #include <math.h>
 #include <string.h>
@@ -81,7 +81,8 @@ const void *tn_strip_load(tn_strip *s, int i, const tn_strip_block *b) {
     else if (step == 1 && stride != 0) {
         uint64_t lines[TN_STRIP_LENGTH];
         bool same = tn_strip_same(a->dtype);
-        s->program->level->transpose[a->element](b->rows, b->n, from, stride, same ? to : (char *)lines);
+        tn_move_of(s->program->level)
+            ->transpose[a->element](b->n, b->rows, from, stride, same ? to : (char *)lines, b->n);
         if (!same)
             run(count, lines, 1, to);
     } else
@@ -242,7 +243,7 @@ void tn_strip_run(tn_strip *s, tn_strip_part part, const tn_strip_block *b, cons
 
 #define PIECE_WORK (1 << 15) /* steps of elements; less is not worth another thread */
 #define PIECES 64
-#define BAND 64 /* rows of a crossed block: some lines of the cache */
+#define BAND 16 /* rows of a crossed block */
 
 static int64_t parts(int64_t n, int64_t most) {
     return (n + most - 1) / most;

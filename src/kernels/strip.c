@@ -1,6 +1,6 @@
 /* Elementwise kernels: strips along the innermost outer axis, of several rows where these are short. */
 #include "kernels/kernels.h"
-#include "kernels/machine.h"
+#include "kernels/move.h"
 
 static void piece(void *ctx, tn_strip_range *range) {
     tn_strip s;
@@ -27,6 +27,8 @@ static int crossed_axis(const tn_resolved *r) {
 }
 
 void tn_strip_run_resolved(const tn_resolved *r, tn_pool *pool) {
+    if (tn_copy_run_resolved(r, pool))
+        return;
     const tn_strip_program *p = r->kernel->program;
     int crossed = crossed_axis(r);
     tn_strip_walk w = {.r = r,

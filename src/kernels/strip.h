@@ -23,8 +23,6 @@ typedef void tn_strip_fn(int64_t n, const void *a, const void *b, const void *c,
 /* Elements from[i * stride] of a dtype into a register, and back. */
 typedef void tn_strip_load_fn(int64_t n, const void *from, int64_t stride, void *to);
 typedef void tn_strip_store_fn(int64_t n, const void *from, void *to, int64_t stride);
-/* to[row * n + i] = from[row + i * stride], elements as they are. */
-typedef void tn_strip_transpose_fn(int64_t rows, int64_t n, const void *from, int64_t stride, void *to);
 /* Combines x[i], element phase + i of what is reduced, into its lane, in order. Lanes are TN_STRIP_LANES of the accumulator's type; those of
    sums of F32 are tn_strip_sums. */
 #define TN_STRIP_LANES 16
@@ -47,7 +45,6 @@ typedef struct tn_strip_level {
     tn_strip_fn *round[TN_DTYPE_COUNT]; /* to a dtype narrower than its type; NULL: none is */
     tn_strip_load_fn *load[TN_DTYPE_COUNT];
     tn_strip_store_fn *store[TN_DTYPE_COUNT];
-    tn_strip_transpose_fn *transpose[9];                     /* by bytes of an element: 1, 2, 4, 8 */
     tn_strip_fold_fn *fold[TN_SCALAR_COUNT][TN_STRIP_TYPES]; /* sums and products of F32: lanes of F64 */
     tn_strip_fold_fn *fold_wide;                             /* sums of F32 in lanes of F64 alone */
     tn_strip_fn *add_wide, *mul_wide;                        /* a in F64, b in F32, result in F64 */

@@ -27,12 +27,22 @@ static tn_status bad_input(const frame *f, tn_value v, const tn_object *object, 
     return TN_ERR_INPUT;
 }
 
+/* A contiguous copy, by the kernels. */
+static tn_tensor *copy_of(const frame *f, tn_heap *heap, const tn_tensor *t) {
+    tn_tensor *copy = tn_tensor_new(heap, (tn_dtype)t->dtype, t->rank, t->dims);
+    if (copy && tn_copy_tensor(copy, t, f->plan->isa, f->options->pool) != TN_OK) {
+        tn_tensor_destroy(copy);
+        return NULL;
+    }
+    return copy;
+}
+
 /* What kernels read: contiguous and aligned to its elements. */
 static tn_tensor *readable(const frame *f, tn_tensor *t) {
     size_t element = (size_t)tn_dtype_bits((tn_dtype)t->dtype) / 8;
     if (t->contiguous && (element < 2 || (uintptr_t)t->data % (element > 8 ? 8 : element) == 0))
         return tn_tensor_retain(t);
-    return tn_tensor_copy_in(f->heap, t);
+    return copy_of(f, f->heap, t);
 }
 
 static tn_status take_input(frame *f, uint32_t index, tn_object *object) {
@@ -118,12 +128,14 @@ static tn_status give(frame *f, uint32_t index, tn_object *object) {
                            label(f->plan->graph, s->value, text, sizeof text));
         if (t->data == f->slot[index] || !bytes)
             return TN_OK;
-        tn_tensor *flat = tn_tensor_contiguous(f->heap, t);
-        if (!flat)
-            return TN_ERR_MEMORY;
-        memcpy(f->slot[index], flat->data, bytes);
-        tn_tensor_destroy(flat);
-        return TN_OK;
+        if (tn_dtype_is_subbyte((tn_dtype)t->dtype)) {
+            memcpy(f->slot[index], t->data, bytes); /* packed elements have no strides */
+            return TN_OK;
+        }
+        tn_tensor *slot = tn_tensor_wrap_in(f->heap, (tn_dtype)t->dtype, t->rank, t->dims, NULL, f->slot[index]);
+        tn_status status = slot ? tn_copy_tensor(slot, t, f->plan->isa, f->options->pool) : tn_error_status();
+        tn_tensor_destroy(slot);
+        return status;
     }
     tn_object *kept =
         object->kind == TN_KIND_TENSOR ? (tn_object *)readable(f, (tn_tensor *)object) : tn_object_retain(object);
@@ -391,8 +403,9 @@ static tn_status write_output(const frame *f, uint32_t index, const tn_object *r
     if (result->kind != TN_KIND_TENSOR)
         return tn_fail(TN_ERR_USAGE, "output '%s' is no tensor: ask for an object",
                        tn_graph_output_name(f->plan->graph, index));
-    return tn_tensor_accept(mine, (tn_dtype)t->dtype, t->rank, t->dims) ? tn_tensor_assign(mine, t)
-                                                                        : tn_frame_fail_output(f, index, mine, t);
+    return tn_tensor_accept(mine, (tn_dtype)t->dtype, t->rank, t->dims)
+               ? tn_copy_tensor(mine, t, f->plan->isa, f->options->pool)
+               : tn_frame_fail_output(f, index, mine, t);
 }
 
 static tn_status take_output(frame *f, uint32_t index, tn_object **out) {
@@ -424,7 +437,7 @@ static tn_status take_output(frame *f, uint32_t index, tn_object **out) {
     }
     if (mine && f->options->apart && f->options->apart[index] >= 0 && seen->kind == TN_KIND_TENSOR) {
         /* other outputs may still be read from what it overwrites */
-        *out = (tn_object *)tn_tensor_copy_in(f->heap, (tn_tensor *)seen);
+        *out = (tn_object *)copy_of(f, f->heap, (tn_tensor *)seen);
         tn_object_destroy(seen);
         return *out ? TN_OK : tn_error_status();
     }
@@ -435,7 +448,7 @@ static tn_status take_output(frame *f, uint32_t index, tn_object **out) {
         return status;
     }
     *out = seen->kind != TN_KIND_TENSOR ? tn_object_move(seen, f->heap, f->home)
-                                        : (tn_object *)tn_tensor_copy_in(f->home, (tn_tensor *)seen);
+                                        : (tn_object *)copy_of(f, f->home, (tn_tensor *)seen);
     tn_object_destroy(seen);
     return *out ? TN_OK : tn_error_status();
 }

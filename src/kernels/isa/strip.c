@@ -368,48 +368,6 @@ STORE(u32, int64_t, uint32_t, x)
 NARROW_FLOAT(f16)
 NARROW_FLOAT(bf16)
 
-/* Lines of `from` are read whole. */
-#define TRANSPOSE(bits, T)                                                                              \
-    static void transpose_##bits(int64_t rows, int64_t n, const void *from, int64_t stride, void *to) { \
-        const T *a = from;                                                                              \
-        T *r = to;                                                                                      \
-        for (int64_t i = 0; i < n; i++)                                                                 \
-            for (int64_t row = 0; row < rows; row++)                                                    \
-                r[row * n + i] = a[row + i * stride];                                                   \
-    }
-TRANSPOSE(8, uint8_t)
-TRANSPOSE(16, uint16_t)
-TRANSPOSE(64, uint64_t)
-typedef uint32_t four __attribute__((vector_size(16)));
-typedef uint32_t loose_four __attribute__((vector_size(16), aligned(4), may_alias));
-#if defined(__clang__)
-#define SHUFFLE(x, y, a, b, c, d) __builtin_shufflevector(x, y, a, b, c, d)
-#else
-#define SHUFFLE(x, y, a, b, c, d) __builtin_shuffle(x, y, (four){a, b, c, d})
-#endif
-/* Squares of 4 in registers. */
-static void transpose_32(int64_t rows, int64_t n, const void *from, int64_t stride, void *to) {
-    const uint32_t *a = from;
-    uint32_t *r = to;
-    int64_t whole_rows = rows & ~(int64_t)3, whole_n = n & ~(int64_t)3;
-    for (int64_t i = 0; i < whole_n; i += 4)
-        for (int64_t row = 0; row < whole_rows; row += 4) {
-            const uint32_t *p = a + row + i * stride;
-            uint32_t *q = r + row * n + i;
-            four x0 = *(const loose_four *)p, x1 = *(const loose_four *)(p + stride),
-                 x2 = *(const loose_four *)(p + 2 * stride), x3 = *(const loose_four *)(p + 3 * stride);
-            four y0 = SHUFFLE(x0, x1, 0, 4, 1, 5), y1 = SHUFFLE(x0, x1, 2, 6, 3, 7);
-            four y2 = SHUFFLE(x2, x3, 0, 4, 1, 5), y3 = SHUFFLE(x2, x3, 2, 6, 3, 7);
-            *(loose_four *)q = SHUFFLE(y0, y2, 0, 1, 4, 5);
-            *(loose_four *)(q + n) = SHUFFLE(y0, y2, 2, 3, 6, 7);
-            *(loose_four *)(q + 2 * n) = SHUFFLE(y1, y3, 0, 1, 4, 5);
-            *(loose_four *)(q + 3 * n) = SHUFFLE(y1, y3, 2, 3, 6, 7);
-        }
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t row = i < whole_n ? whole_rows : 0; row < rows; row++)
-            r[row * n + i] = a[row + i * stride];
-}
-
 /* --- folding: sixteen lanes, each in order ------------------------------------------------------------------------------------------------ */
 
 #define FOLD(name, T, A, expr)                                                       \
@@ -582,7 +540,6 @@ const tn_strip_level PASTE(tn_strip_, TN_ISA) = {
               [TN_I64] = store_64,
               [TN_U64] = store_64,
               [TN_BOOL] = store_8},
-    .transpose = {[1] = transpose_8, [2] = transpose_16, [4] = transpose_32, [8] = transpose_64},
 #define FOLD_FLOATS(name) [TN_STRIP_F32] = fold_##name##_f32, [TN_STRIP_F64] = fold_##name##_f64
 #define FOLD_SIGNED(name) [TN_STRIP_I32] = fold_##name##_i32, [TN_STRIP_I64] = fold_##name##_i64
     .fold = {[TN_SCALAR_ADD] = {FOLD_FLOATS(add), FOLD_SIGNED(add), [TN_STRIP_U64] = fold_add_i64},
