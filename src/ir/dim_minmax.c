@@ -55,6 +55,45 @@ static uint32_t prune_extremes(const tn_dims *dims, tn_dim_kind kind, uint32_t *
     return count;
 }
 
+/* min and max: two operands that together are always a part of one of them become that part. Pairs alone, whatever else stands there:
+   so a form stays itself when it is built anew, operand by operand. */
+static bool join_pair(const tn_dims *dims, tn_dim_kind kind, uint32_t *ids, uint32_t *count) {
+    for (uint32_t i = 0; i < *count; i++)
+        for (uint32_t j = i + 1; j < *count; j++) {
+            uint32_t part = tn_pieces_same_part(dims, kind, ids[i], ids[j]);
+            if (!part || *count + width_of(dims, kind, part) > TN_DIM_MAX_EXTREMES)
+                continue;
+            memmove(ids + j, ids + j + 1, (*count - j - 1) * sizeof *ids);
+            memmove(ids + i, ids + i + 1, (*count - i - 2) * sizeof *ids);
+            *count -= 2;
+            *count += flatten(dims, kind, part, ids + *count);
+            *count = sort_and_dedupe(ids, *count);
+            return true;
+        }
+    return false;
+}
+
+/* broadcast: drops operands that are 1, or what another is, wherever that other is 1. */
+static uint32_t keep_results(const tn_dims *dims, uint32_t *ids, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t j = i + 1; j < count;) {
+            bool smaller = tn_dim_at(dims, ids[j])->size < tn_dim_at(dims, ids[i])->size;
+            bool drop_j = tn_pieces_broadcast_is(dims, ids[i], ids[j]);
+            bool drop_i = (smaller || !drop_j) && tn_pieces_broadcast_is(dims, ids[j], ids[i]);
+            if (drop_i)
+                ids[i] = ids[j];
+            if (drop_i || drop_j) {
+                memmove(ids + j, ids + j + 1, (count - j - 1) * sizeof *ids);
+                count--;
+            }
+            if (drop_i)
+                j = i + 1; /* a new operand i */
+            else if (!drop_j)
+                j++;
+        }
+    return sort_and_dedupe(ids, count);
+}
+
 /* broadcast: an operand that is never 1 is the result; ones do not matter. *mismatch: two constants that never fit. */
 static uint32_t prune_broadcast(const tn_dims *dims, uint32_t *ids, uint32_t count, bool *mismatch) {
     uint32_t kept = 0, winner = 0;
@@ -74,7 +113,7 @@ static uint32_t prune_broadcast(const tn_dims *dims, uint32_t *ids, uint32_t cou
         ids[kept++] = ids[i];
     }
     if (winner == 0)
-        return kept;
+        return kept > TN_DIM_MAX_EXTREMES ? kept : keep_results(dims, ids, kept);
     ids[0] = winner;
     return 1;
 }
@@ -87,7 +126,8 @@ uint32_t tn_dimw_lattice(tn_dim_work *work, tn_dim_kind kind, uint32_t a, uint32
         work->why = TN_DIM_TOO_LARGE;
         return 0;
     }
-    uint32_t *ids = tn_alloc_array(dims->heap, width_of(dims, kind, a) + width_of(dims, kind, b), sizeof *ids);
+    uint32_t room = width_of(dims, kind, a) + width_of(dims, kind, b) + TN_DIM_MAX_EXTREMES;
+    uint32_t *ids = tn_alloc_array(dims->heap, room, sizeof *ids);
     if (ids == NULL) {
         work->why = TN_DIM_MEMORY;
         return 0;
@@ -99,7 +139,9 @@ uint32_t tn_dimw_lattice(tn_dim_work *work, tn_dim_kind kind, uint32_t a, uint32
     if (kind == TN_DIM_BROADCAST)
         count = prune_broadcast(dims, ids, count, &mismatch);
     else
-        count = sort_and_dedupe(ids, prune_extremes(dims, kind, ids, count));
+        do
+            count = sort_and_dedupe(ids, prune_extremes(dims, kind, ids, count));
+        while (join_pair(dims, kind, ids, &count));
     if (mismatch)
         work->why = TN_DIM_MISMATCH;
     else if (count == 0)

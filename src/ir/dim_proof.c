@@ -104,8 +104,8 @@ static bool nonneg(const tn_dims *dims, const tn_poly *poly, int depth, int *ste
 }
 
 bool tn_poly_is_nonneg(const tn_dims *dims, const tn_poly *poly) {
-    int steps = PROOF_STEPS;
-    return nonneg(dims, poly, PROOF_DEPTH, &steps);
+    int steps = PROOF_STEPS, exact = tn_pieces_nonneg(dims, poly);
+    return exact >= 0 ? exact : nonneg(dims, poly, PROOF_DEPTH, &steps);
 }
 
 /* scale * (b - a) + offset. False when it cannot be written down. */

@@ -104,6 +104,12 @@ uint32_t tn_dimw_apply(tn_dim_work *work, tn_dim_kind kind, uint32_t a, uint32_t
 tn_interval tn_dim_interval(const tn_dims *dims, uint32_t id);
 tn_interval tn_poly_interval(const tn_dims *dims, const tn_poly *poly);
 tn_interval tn_interval_floordiv(tn_interval a, tn_interval b);
+/* dim_pieces.c. Reads only. Whether poly >= 0 always: 1, 0, or -1 where it has no pieces. */
+int tn_pieces_nonneg(const tn_dims *dims, const tn_poly *poly);
+/* A MIN or MAX inside a or b that always equals MIN or MAX (kind) of the two, or 0. */
+uint32_t tn_pieces_same_part(const tn_dims *dims, tn_dim_kind kind, uint32_t a, uint32_t b);
+/* Whether broadcast(a, b) is a wherever it has a value. */
+bool tn_pieces_broadcast_is(const tn_dims *dims, uint32_t a, uint32_t b);
 /* dim_proof.c: whether poly >= 0 always. Reads only. */
 bool tn_poly_is_nonneg(const tn_dims *dims, const tn_poly *poly);
 /* Whether a + offset <= b always. */
