@@ -298,6 +298,8 @@ static bool expected(const char *name, unsigned *ranks, unsigned *dims) {
         found = sscanf(line, "%199s %u %u", word, ranks, dims) == 3 && strcmp(word, name) == 0;
     if (file)
         fclose(file);
+    if (!found)
+        *ranks = *dims = 0;
     return found;
 }
 
