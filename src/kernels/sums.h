@@ -5,8 +5,16 @@
 #include "kernels/strip.h"
 #include "kernels/vector_math.h"
 
-typedef float tn_vm_f32x8 __attribute__((vector_size(32), aligned(4), may_alias));
+/* As many lanes as one register has. */
+#if defined(__AVX512F__)
+#define TN_VM_PART 16
+#else
+#define TN_VM_PART 8
+#endif
+typedef float tn_vm_part __attribute__((vector_size(TN_VM_PART * 4), aligned(4), may_alias));
+typedef double tn_vm_half __attribute__((vector_size(TN_VM_PART * 4), aligned(8), may_alias));
 
+#define TN_VM_PARTS (TN_STRIP_LANES / TN_VM_PART)
 #define TN_VM_GROUP (TN_STRIP_LANES * TN_STRIP_SUMMED)
 
 /* Puts the parts where they belong: the group they are of is whole, or the last. */
@@ -17,31 +25,43 @@ TN_VM void tn_vm_end_group(tn_strip_sums *s) {
     }
 }
 
-TN_VM void tn_vm_end_parts(const tn_vm_f32x8 *part, double *sum) {
+/* In registers: a part that is stored in halves and read whole waits for memory. */
+TN_VM void tn_vm_end_parts(const tn_vm_part *part, double *sum) {
+#if defined(__AVX512F__)
+    typedef float quarter __attribute__((vector_size(32)));
+    quarter low = __builtin_shufflevector(*part, *part, 0, 1, 2, 3, 4, 5, 6, 7);
+    quarter high = __builtin_shufflevector(*part, *part, 8, 9, 10, 11, 12, 13, 14, 15);
+    *(tn_vm_half *)(void *)sum += __builtin_convertvector(low, tn_vm_half);
+    *(tn_vm_half *)(void *)(sum + 8) += __builtin_convertvector(high, tn_vm_half);
+#else
     float each[TN_STRIP_LANES];
     __builtin_memcpy(each, part, sizeof each);
     for (int l = 0; l < TN_STRIP_LANES; l++)
         sum[l] += (double)each[l];
+#endif
 }
+
+#define TN_VM_PART_AT(x) (*(const tn_vm_part *)(const void *)(x))
 
 /* A whole group; no parts wait. */
 TN_VM void tn_vm_add_group(const float *x, double *sum) {
-    tn_vm_f32x8 part[2];
-    for (int h = 0; h < 2; h++) {
-        part[h] = *(const tn_vm_f32x8 *)(const void *)(x + 8 * h);
+    tn_vm_part part[TN_VM_PARTS];
+    for (int h = 0; h < TN_VM_PARTS; h++) {
+        part[h] = TN_VM_PART_AT(x + TN_VM_PART * h);
         for (int k = 1; k < TN_STRIP_SUMMED; k++)
-            part[h] += *(const tn_vm_f32x8 *)(const void *)(x + 8 * h + k * TN_STRIP_LANES);
+            part[h] += TN_VM_PART_AT(x + TN_VM_PART * h + k * TN_STRIP_LANES);
     }
     tn_vm_end_parts(part, sum);
 }
 
 /* to = x - shift, and the squares of that. */
 TN_VM void tn_vm_add_squares(const float *x, float shift, float *to, double *sum) {
-    tn_vm_f32x8 part[2];
-    for (int h = 0; h < 2; h++)
+    tn_vm_part part[TN_VM_PARTS];
+    for (int h = 0; h < TN_VM_PARTS; h++)
         for (int k = 0; k < TN_STRIP_SUMMED; k++) {
-            tn_vm_f32x8 d = *(const tn_vm_f32x8 *)(const void *)(x + 8 * h + k * TN_STRIP_LANES) - shift;
-            *(tn_vm_f32x8 *)(void *)(to + 8 * h + k * TN_STRIP_LANES) = d;
+            int64_t at = TN_VM_PART * h + k * TN_STRIP_LANES;
+            tn_vm_part d = TN_VM_PART_AT(x + at) - shift;
+            *(tn_vm_part *)(void *)(to + at) = d;
             if (k)
                 part[h] += d * d;
             else
