@@ -19,6 +19,10 @@ static void fill(const tn_reduction *q, int64_t n, void *to) {
 /* Combines `count` lanes of n accumulators each, `pitch` bytes apart, into the first. */
 static void combine_lanes(const tn_reduction *q, int64_t n, char *acc, int64_t pitch, int64_t count) {
     tn_strip_fn *combine = q->level->op[q->combine][q->acc];
+    if (n == 1 && count == LANES && q->level->fold_end[q->combine][q->acc]) {
+        q->level->fold_end[q->combine][q->acc](acc);
+        return;
+    }
     for (int64_t half = LANES / 2; half && n == 1 && count == LANES; half /= 2) /* the same, side by side */
         combine(half, acc, acc + half * pitch, NULL, acc);
     for (int64_t half = LANES / 2; half && (n > 1 || count < LANES); half /= 2)

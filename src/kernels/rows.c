@@ -302,6 +302,45 @@ static void join_steps(tn_rows *p, int i, const tn_strip_level *level) {
     replace(p, i, shifted ? 3 : 2, all);
 }
 
+static bool same_place(const tn_rows *p, uint16_t x, uint16_t y) {
+    const tn_rows_place *a = &p->place[x], *b = &p->place[y];
+    return x == y || (a->base && a->base == b->base && a->step == b->step && a->wide == b->wide);
+}
+
+/* The greatest, exponentials with their sum, and the division by it. */
+static bool is_softmax(const tn_rows *p, int i, const tn_strip_level *level) {
+    if (i + 3 > p->codes || p->code[i].op != TN_ROWS_FOLD || p->code[i + 1].op != TN_ROWS_EXP_SUM)
+        return false;
+    const tn_rows_code *most = &p->code[i], *sum = most + 1, *last = sum + 1;
+    if (most->fold->combine != TN_SCALAR_MAX || most->fold->in != TN_STRIP_F32 || most->n != p->length ||
+        !same_place(p, sum->a, most->a) || sum->b != most->to || !is_passing(p, most->to) || p->place[sum->c].base ||
+        uses_of(p, sum->c) != 2 || !is_passing(p, sum->to))
+        return false;
+    uint16_t by = sum->to;
+    if (last->op == TN_ROWS_STEP && last->n == 1 && last->run == level->op[TN_SCALAR_RECIPROCAL][TN_STRIP_F32] &&
+        last->dtype == TN_F32 && last->a == by && is_passing(p, last->to) && i + 4 <= p->codes) {
+        by = last->to;
+        last++;
+        if (last->op != TN_ROWS_SCALE_SHIFT || last->c != NONE || last->d != NONE)
+            return false;
+    } else if (last->op != TN_ROWS_DIVIDE)
+        return false;
+    return last->a == sum->c && last->b == by;
+}
+
+/* Puts one code before those of a softmax; how many codes these are. */
+static int join_softmax(tn_rows *p, int i, const tn_strip_level *level) {
+    if (p->codes == TN_ROWS_CODES || !is_softmax(p, i, level))
+        return 0;
+    int count = p->code[i + 2].op == TN_ROWS_DIVIDE ? 3 : 4;
+    uint16_t from = p->code[i].a, to = p->code[i + count - 1].to;
+    memmove(&p->code[i + 1], &p->code[i], (size_t)(p->codes - i) * sizeof p->code[i]);
+    p->code[i] = (tn_rows_code){
+        .op = TN_ROWS_SOFTMAX, .a = from, .b = from, .c = NONE, .d = NONE, .to = to, .n = p->length, .stride = count};
+    p->codes++;
+    return count;
+}
+
 /* --- scratch ------------------------------------------------------------------------------------------------------------------------------ */
 
 /* Gives scratch to a place: the first free room that is large enough. */
@@ -349,6 +388,12 @@ static void assign_all(tn_rows *p) {
     }
 }
 
+/* Whether rows are nothing but a softmax: a call takes many of them. */
+static bool is_bulk(const tn_rows *p) {
+    return p->codes && p->code[0].op == TN_ROWS_SOFTMAX && p->codes == 1 + p->code[0].stride &&
+           p->place[p->code[0].a].base && p->place[p->code[0].to].base;
+}
+
 static void find_moving(tn_rows *p) {
     p->movings = 0;
     for (int i = 0; i < p->places; i++)
@@ -375,13 +420,17 @@ bool tn_rows_make(tn_rows *p, const tn_rows_link *link, int count, int64_t rows)
         int64_t n = link[j].r.outputs_count / rows * link[j].r.inner_count;
         p->length = n > p->length ? n : p->length;
     }
-    if (p->length < SHORTEST || p->length > SCRATCH_BYTES / 8)
+    if (p->length > SCRATCH_BYTES / 8)
         return false;
     for (int j = 0; j < count; j++)
         if (!add_link(&m, j))
             return false;
     for (int i = 0; i < p->codes; i++)
         join_steps(p, i, level);
+    for (int i = 0; i < p->codes; i++)
+        i += join_softmax(p, i, level);
+    if (p->length < SHORTEST && !is_bulk(p))
+        return false;
     find_moving(p);
     assign_all(p);
     return p->scratch <= SCRATCH_BYTES;
@@ -393,6 +442,11 @@ static float scalar_at(const char *at) {
     float x;
     memcpy(&x, at, sizeof x);
     return x;
+}
+
+static int64_t softmax_rows(const tn_rows *p, const tn_rows_code *c, char *const *at, int64_t rows) {
+    bool divides = c->stride == 3;
+    return p->level->softmax(rows, c->n, at[c->a], p->place[c->a].step, at[c->to], p->place[c->to].step, divides);
 }
 
 static void run_code(const tn_rows *p, const tn_rows_code *c, char *const *at, const tn_rows_ahead *ahead) {
@@ -425,6 +479,7 @@ static void run_code(const tn_rows *p, const tn_rows_code *c, char *const *at, c
                               c->d == NONE ? NULL : (const float *)(const void *)at[c->d], to);
         break;
     case TN_ROWS_DIVIDE: p->level->divide(c->n, a, scalar_at(at[c->b]), to); break;
+    case TN_ROWS_SOFTMAX: break;
     }
 }
 
@@ -435,11 +490,23 @@ void tn_rows_run(const tn_rows *p, int64_t first, int64_t end, char *scratch) {
         at[i] = p->place[i].base ? p->place[i].base + first * p->place[i].step : scratch + p->place[i].offset;
     for (int i = 0; i < p->onces; i++)
         run_code(p, &p->once[i], at, &ahead);
+    bool bulk = is_bulk(p);
     for (int64_t row = first; row < end; row++) {
+        if (bulk) {
+            int64_t done = softmax_rows(p, p->code, at, end - row);
+            for (int i = 0; i < p->movings; i++)
+                at[p->moving[i]] += done * p->place[p->moving[i]].step;
+            row += done;
+            if (row == end)
+                break;
+        }
         ahead.read = row + 1 < end && p->read != NONE ? at[p->read] + p->place[p->read].step : NULL;
         ahead.write = p->written != NONE ? at[p->written] : NULL;
         for (int i = 0; i < p->codes; i++)
-            run_code(p, &p->code[i], at, &ahead);
+            if (p->code[i].op != TN_ROWS_SOFTMAX)
+                run_code(p, &p->code[i], at, &ahead);
+            else if (!bulk && softmax_rows(p, &p->code[i], at, 1))
+                i += (int)p->code[i].stride;
         for (int i = 0; i < p->movings; i++)
             at[p->moving[i]] += p->place[p->moving[i]].step;
     }

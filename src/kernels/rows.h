@@ -21,6 +21,9 @@ typedef struct tn_rows_level {
     /* to = x * factor * scale + shift; `shift`, or both of them NULL: without it. `to` may be one of the others. */
     void (*scale_shift)(int64_t n, const float *x, float factor, const float *scale, const float *shift, float *to);
     void (*divide)(int64_t n, const float *x, float by, float *to);
+    /* Rows of n elements, `step` and `to_step` bytes apart: to = e / sum of e, or e * (1 / sum), where e = exp(x - greatest x). How many
+       rows are done: it stops at a row whose greatest is not finite, which is untouched. `to` may be `x`. */
+    int64_t (*softmax)(int64_t rows, int64_t n, const char *x, int64_t step, char *to, int64_t to_step, bool divides);
 } tn_rows_level;
 
 extern const tn_rows_level tn_rows_generic, tn_rows_avx2, tn_rows_avx512, tn_rows_neon;
@@ -56,7 +59,8 @@ typedef enum tn_rows_op {
     TN_ROWS_EXP_SUM,
     TN_ROWS_SQUARE_SUM,  /* of a, less b, into c; the sum to `to` */
     TN_ROWS_SCALE_SHIFT, /* of a by b, c and d; UINT16_MAX: without it */
-    TN_ROWS_DIVIDE       /* a by b */
+    TN_ROWS_DIVIDE,      /* a by b */
+    TN_ROWS_SOFTMAX      /* of a: what the next `stride` codes do, where all is finite */
 } tn_rows_op;
 
 typedef struct tn_rows_code {

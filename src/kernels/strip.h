@@ -46,8 +46,10 @@ typedef struct tn_strip_level {
     tn_strip_load_fn *load[TN_DTYPE_COUNT];
     tn_strip_store_fn *store[TN_DTYPE_COUNT];
     tn_strip_fold_fn *fold[TN_SCALAR_COUNT][TN_STRIP_TYPES]; /* sums and products of F32: lanes of F64 */
-    tn_strip_fold_fn *fold_wide;                             /* sums of F32 in lanes of F64 alone */
-    tn_strip_fn *add_wide, *mul_wide;                        /* a in F64, b in F32, result in F64 */
+    void (*fold_end[TN_SCALAR_COUNT][TN_STRIP_TYPES])(
+        void *lanes);                 /* combines lanes in pairs, into the first; or NULL */
+    tn_strip_fold_fn *fold_wide;      /* sums of F32 in lanes of F64 alone */
+    tn_strip_fn *add_wide, *mul_wide; /* a in F64, b in F32, result in F64 */
 } tn_strip_level;
 
 extern const tn_strip_level tn_strip_generic, tn_strip_avx2, tn_strip_avx512, tn_strip_neon;

@@ -87,4 +87,13 @@ TN_VM void tn_vm_add_sums(int64_t n, const float *x, int64_t phase, tn_strip_sum
         s->part[k % TN_STRIP_LANES] += x[i];
 }
 
+/* The sum of all lanes. */
+TN_VM double tn_vm_end_sums(tn_strip_sums *s) {
+    tn_vm_end_group(s);
+    for (int half = TN_STRIP_LANES / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++)
+            s->sum[l] += s->sum[l + half];
+    return s->sum[0];
+}
+
 #endif

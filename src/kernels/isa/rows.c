@@ -80,8 +80,64 @@ static void divide(int64_t n, const float *x, float by, float *to) {
     LOOP(n) to[i] = x[i] / by;
 }
 
+/* The greatest of a row, and whether its exponentials are those of arguments near 0 (TN_VM_EXP_LIMIT); NaN if there is one. */
+static float greatest(int64_t n, const float *x, bool *near) {
+    float most[TN_STRIP_LANES], least[TN_STRIP_LANES];
+    int odd[TN_STRIP_LANES] = {0}, any = 0;
+    int64_t at = 0;
+    for (int l = 0; l < TN_STRIP_LANES; l++) {
+        most[l] = -__builtin_inff();
+        least[l] = __builtin_inff();
+    }
+    for (; at + TN_STRIP_LANES <= n; at += TN_STRIP_LANES)
+        for (int l = 0; l < TN_STRIP_LANES; l++) {
+            float b = x[at + l];
+            odd[l] |= b != b ? -1 : 0;
+            most[l] = most[l] > b ? most[l] : b;
+            least[l] = least[l] < b ? least[l] : b;
+        }
+    for (int l = 0; at < n; at++, l++) {
+        odd[l] |= x[at] != x[at] ? -1 : 0;
+        most[l] = most[l] > x[at] ? most[l] : x[at];
+        least[l] = least[l] < x[at] ? least[l] : x[at];
+    }
+    for (int half = TN_STRIP_LANES / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++) {
+            odd[l] |= odd[l + half];
+            most[l] = most[l] > most[l + half] ? most[l] : most[l + half];
+            least[l] = least[l] < least[l + half] ? least[l] : least[l + half];
+        }
+    any |= odd[0];
+    *near = least[0] - most[0] >= -TN_VM_EXP_LIMIT;
+    return any ? __builtin_nanf("") : most[0];
+}
+
+static int64_t softmax(int64_t rows, int64_t n, const char *from, int64_t step, char *into, int64_t into_step,
+                       bool divides) {
+    for (int64_t row = 0; row < rows; row++) {
+        const float *x = (const float *)(const void *)(from + row * step);
+        float *to = (float *)(void *)(into + row * into_step);
+        tn_strip_sums sums = {0};
+        bool near;
+        float most = greatest(n, x, &near);
+        if (!(most - most == 0))
+            return row;
+        if (near)
+            LOOP(n) to[i] = tn_vm_exp_normal(x[i] - most);
+        else
+            LOOP(n) to[i] = tn_vm_exp(x[i] - most);
+        tn_vm_add_sums(n, to, 0, &sums);
+        float sum = (float)tn_vm_end_sums(&sums), factor = 1.0f / sum;
+        if (divides)
+            LOOP(n) to[i] = to[i] / sum;
+        else
+            LOOP(n) to[i] = to[i] * factor;
+    }
+    return rows;
+}
+
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
-const tn_rows_level PASTE(tn_rows_, TN_ISA) = {exp_sum, square_sum, wide_squares, scale_shift, divide};
+const tn_rows_level PASTE(tn_rows_, TN_ISA) = {exp_sum, square_sum, wide_squares, scale_shift, divide, softmax};
 
 #endif

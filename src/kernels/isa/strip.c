@@ -430,6 +430,19 @@ FOLD_EXTREME(max_f32, float, >, greatest_f32)
 FOLD_EXTREME(min_f32, float, <, least_f32)
 FOLD_EXTREME(max_f64, double, >, greatest_f64)
 FOLD_EXTREME(min_f64, double, <, least_f64)
+/* The lanes, in pairs, into the first. */
+#define FOLD_END(name, T, expr)                                  \
+    static void end_##name(void *lanes) {                        \
+        T *v = lanes;                                            \
+        for (int half = TN_STRIP_LANES / 2; half > 0; half /= 2) \
+            for (int l = 0; l < half; l++) {                     \
+                T a = v[l], b = v[l + half];                     \
+                v[l] = expr;                                     \
+            }                                                    \
+    }
+FOLD_END(add_f64, double, a + b)
+FOLD_END(max_f32, float, greatest_f32(a, b))
+FOLD_END(min_f32, float, least_f32(a, b))
 #define FOLD_INTEGERS(type, T, U)         \
     FOLD(add_##type, T, T, (U)a + (U)b)   \
     FOLD(mul_##type, T, T, (U)a *(U)b)    \
@@ -548,6 +561,9 @@ const tn_strip_level PASTE(tn_strip_, TN_ISA) = {
              [TN_SCALAR_MIN] = {FOLD_FLOATS(min), FOLD_SIGNED(min), [TN_STRIP_U64] = fold_min_u64},
              [TN_SCALAR_AND] = {FOLD_SIGNED(and), [TN_STRIP_U64] = fold_and_i64, [TN_STRIP_B8] = fold_and_b8},
              [TN_SCALAR_OR] = {FOLD_SIGNED(or), [TN_STRIP_U64] = fold_or_i64, [TN_STRIP_B8] = fold_or_b8}},
+    .fold_end = {[TN_SCALAR_ADD] = {[TN_STRIP_F64] = end_add_f64},
+                 [TN_SCALAR_MAX] = {[TN_STRIP_F32] = end_max_f32},
+                 [TN_SCALAR_MIN] = {[TN_STRIP_F32] = end_min_f32}},
     .fold_wide = fold_wide_f32,
     .add_wide = add_wide,
     .mul_wide = mul_wide};
