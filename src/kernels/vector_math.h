@@ -246,6 +246,10 @@ TN_VM float tn_vm_sine(float x, uint64_t quarter) {
 
 #define TN_VM_POW_LIMIT 0x1p20f
 
+TN_VM float tn_vm_cube(float x) {
+    return (float)((double)x * (double)x * (double)x);
+}
+
 TN_VM float tn_vm_pow(float x, float y) {
     double a = (double)__builtin_fabsf(x);
     uint64_t u = tn_vm_bits_f64(a) - 0x3fe6a09e667f3bcdu;
@@ -281,7 +285,11 @@ TN_VM float tn_vm_pow(float x, float y) {
     float yr = (y + tn_vm_with_sign(0x1p23f, y)) - tn_vm_with_sign(0x1p23f, y), h = y * 0.5f;
     float hr = (h + tn_vm_with_sign(0x1p23f, h)) - tn_vm_with_sign(0x1p23f, h);
     float of_negative = yr == y ? (hr == h ? power : -power) : a == 0.0 ? power : __builtin_nanf("");
-    return tn_vm_bits(x) >> 31 ? of_negative : power;
+    power = tn_vm_bits(x) >> 31 ? of_negative : power;
+    /* what is a product or a root is rounded once, and so costs no more where all exponents are that */
+    power = y == 2.0f ? x * x : power;
+    power = y == 3.0f ? tn_vm_cube(x) : power;
+    return y == 0.5f ? __builtin_sqrtf(x) + 0.0f : power;
 }
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ir/tensor.h"
+#include "kernels/half_float.h"
 #include "kernels/sums.h"
 #include "kernels/vector_math.h"
 
@@ -159,9 +160,26 @@ NEAR_OR_ANY(sigmoid_f32, normal_sigmoid_f32, any_sigmoid_f32, TN_VM_EXP_LIMIT)
 TRIGONOMETRIC(sin_f32, near_sin_f32, sin)
 TRIGONOMETRIC(cos_f32, near_cos_f32, cos)
 
+/* Powers that are products or a root, as tn_vm_pow has them. */
+UNARY(square_f32, float, float, x *x)
+UNARY(cube_f32, float, float, tn_vm_cube(x))
+UNARY(root_f32, float, float, __builtin_sqrtf(x) + 0.0f)
+
 static void pow_f32(ARGS) {
     const float *a = pa, *b = pb;
     float *r = to;
+    int other = 0;
+    for (int64_t i = 0; i < n; i++)
+        other |= b[i] != b[0];
+    tn_strip_fn *simple = other || !n    ? NULL
+                          : b[0] == 2    ? square_f32
+                          : b[0] == 3    ? cube_f32
+                          : b[0] == 0.5f ? root_f32
+                                         : NULL;
+    if (simple && all_near(n, a, 0x1.fffffep127f)) {
+        simple(n, pa, NULL, NULL, to);
+        return;
+    }
     if (all_near(n, a, 0x1.fffffep127f) && all_near(n, b, TN_VM_POW_LIMIT)) {
         near_pow_f32(n, pa, pb, pc, to);
         return;
@@ -260,31 +278,16 @@ TO_INTEGER(f32, float, TN_DOMAIN_F32, i64, int64_t, 63, 0x1p63f)
 TO_INTEGER(f64, double, TN_DOMAIN_F64, i32, int32_t, 31, 0x1p31)
 TO_INTEGER(f64, double, TN_DOMAIN_F64, i64, int64_t, 63, 0x1p63)
 
-/* 16-bit floats, branch-free; the same values as ir/convert.c. */
-TN_VM float f32_of_f16(uint16_t h) {
-    uint32_t magnitude = (uint32_t)(h & 0x7fff) << 13, sign = (uint32_t)(h & 0x8000) << 16;
-    float scaled = tn_vm_float(magnitude) * 0x1p112f; /* subnormals too */
-    uint32_t u = magnitude >= 0x0f800000u ? magnitude | 0x7f800000u : tn_vm_bits(scaled);
-    return tn_vm_float(u | sign);
+static void f16_narrow(ARGS) {
+    UNUSED_BC;
+    tn_vm_narrow_f16(n, pa, to);
 }
-TN_VM uint16_t f16_of_f32(float x) {
-    uint32_t u = tn_vm_bits(x), sign = u >> 16 & 0x8000u, magnitude = u & 0x7fffffffu;
-    uint32_t normal = (magnitude + 0xfffu + (magnitude >> 13 & 1) - 0x38000000u) >> 13;
-    uint32_t small = tn_vm_bits(tn_vm_float(magnitude) + 0.5f) - 0x3f000000u; /* the addition rounds to 2^-24 */
-    uint32_t code = magnitude < 0x38800000u ? small : normal;
-    code = magnitude >= 0x477ff000u ? 0x7c00u : code;
-    code = magnitude > 0x7f800000u ? 0x7e00u | (magnitude >> 13 & 0x1ffu) : code;
-    return (uint16_t)(sign | code);
+static void round_f16(ARGS) {
+    UNUSED_BC;
+    tn_vm_round_f16(n, pa, to);
 }
-TN_VM float f32_of_bf16(uint16_t h) {
-    return tn_vm_float((uint32_t)h << 16);
-}
-TN_VM uint16_t bf16_of_f32(float x) {
-    uint32_t u = tn_vm_bits(x), rounded = (u + 0x7fffu + (u >> 16 & 1)) >> 16;
-    return (uint16_t)((u & 0x7fffffffu) > 0x7f800000u ? u >> 16 | 0x40u : rounded);
-}
-UNARY(round_f16, float, float, f32_of_f16(f16_of_f32(x)))
-UNARY(round_bf16, float, float, f32_of_bf16(bf16_of_f32(x)))
+UNARY(bf16_narrow, float, uint16_t, tn_vm_bf16_of_f32(x))
+UNARY(round_bf16, float, float, tn_vm_f32_of_bf16(tn_vm_bf16_of_f32(x)))
 UNARY(round_i8, int32_t, int32_t, (int8_t)x)
 UNARY(round_u8, int32_t, int32_t, (uint8_t)x)
 UNARY(round_i16, int32_t, int32_t, (int16_t)x)
@@ -344,8 +347,7 @@ STORE(u32, int64_t, uint32_t, x)
 
 /* Conversions of many steps exist once: what lies apart is put side by side first. */
 #define NARROW_FLOAT(name)                                                                       \
-    UNARY(name##_wide, uint16_t, float, f32_of_##name(x))                                        \
-    UNARY(name##_narrow, float, uint16_t, name##_of_f32(x))                                      \
+    UNARY(name##_wide, uint16_t, float, tn_vm_f32_of_##name(x))                                  \
     static void load_##name(int64_t n, const void *from, int64_t stride, void *to) {             \
         const uint16_t *a = from;                                                                \
         uint16_t taken[64];                                                                      \
