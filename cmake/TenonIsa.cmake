@@ -37,7 +37,9 @@ function(tenon_isa_objects library out)
       target_compile_definitions(tenon_isa_${level} PRIVATE TN_ISA=${level} TN_ISA_LEVEL=TN_ISA_${upper})
       target_compile_options(tenon_isa_${level} PRIVATE ${TENON_ISA_FLAGS_${level}} -Wconversion -Wmissing-prototypes
                              # Nobody reads floating-point exception flags; values are not touched.
-                             -fno-trapping-math $<$<CONFIG:Release>:-O3>)
+                             -fno-trapping-math $<$<CONFIG:Release>:-O3>
+                             # what is left of vectors is a loop, not a ladder: a quarter less code
+                             $<$<C_COMPILER_ID:GNU>:--param=max-completely-peel-times=8>)
       target_link_libraries(tenon_isa_${level} PRIVATE tenon_flags)
       set_target_properties(tenon_isa_${level} PROPERTIES POSITION_INDEPENDENT_CODE ON)
       target_compile_definitions(${library} PRIVATE TN_HAVE_ISA_${upper}=1)
