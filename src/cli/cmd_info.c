@@ -1,5 +1,6 @@
 /* tenon info: what is inside a model, and whether it will load. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -89,15 +90,42 @@ static tn_status inspect(inspection *f) {
     return TN_OK;
 }
 
-/* The type of an output: as read, or as the passes inferred it; *graph: whose type it is. Null: unknown. */
-static tn_type output_type(const inspection *f, uint32_t i, const tn_graph **graph) {
-    *graph = f->graph;
-    tn_type type = tn_value_type(f->graph, tn_graph_output(f->graph, i));
-    const tn_graph *after = type.id || !f->session ? NULL : tn_session_graph(f->session);
-    if (!after || i >= tn_graph_output_count(after))
-        return type;
+/* The type of an input or output: as the passes inferred it, with the sizes that are bound, else as read; *graph: whose type it is. Null:
+   unknown. */
+static tn_type type_of(const inspection *f, bool output, uint32_t i, const tn_graph **graph) {
+    const tn_graph *after = f->session ? tn_session_graph(f->session) : NULL;
+    tn_value value = output ? tn_graph_output(f->graph, i) : (tn_value){0}, found = {0};
+    if (after && output && i < tn_graph_output_count(after))
+        found = tn_graph_output(after, i);
+    for (uint32_t k = 0; after && !output && k < tn_graph_input_count(after); k++) /* those without use are gone */
+        if (strcmp(tn_value_name(after, tn_graph_input(after, k)), tn_model_input_name(f->model, i)) == 0)
+            found = tn_graph_input(after, k);
     *graph = after;
-    return tn_value_type(after, tn_graph_output(after, i));
+    if (found.id && tn_value_type(after, found).id)
+        return tn_value_type(after, found);
+    *graph = f->graph;
+    return output ? tn_value_type(f->graph, value) : tn_model_input_type(f->model, i);
+}
+
+static void note_fresh(void *ctx, uint32_t symbol) {
+    const tn_dims **dims = ctx;
+    if (*dims && (*dims)->symbol.data[symbol].fresh)
+        *dims = NULL;
+}
+
+/* What the file declares of an output whose shape inference does not know; NULL: it does, or nothing is declared. Nobody has checked it. */
+static const char *declared(const inspection *f, uint32_t output, const tn_graph *g, tn_type type) {
+    char key[512];
+    const tn_dims *known = &g->dims;
+    if (type.id && tn_type_kind(g, type) != TN_KIND_TENSOR)
+        return NULL;
+    int rank = type.id ? tn_type_rank(g, type) : -1;
+    for (int k = 0; k < rank; k++)
+        tn_dim_symbols(&g->dims, tn_type_dims(g, type)[k], note_fresh, &known);
+    if (rank >= 0 && known)
+        return NULL;
+    snprintf(key, sizeof key, TN_META_TYPE "%s", tn_model_output_name(f->model, output));
+    return tn_graph_metadata(f->graph, key);
 }
 
 /* ---- text ---- */
@@ -163,9 +191,11 @@ static void put_values(const inspection *f, tn_text *out) {
     char text[400];
     tn_text_add(out, "inputs:\n");
     for (uint32_t i = 0; i < tn_model_input_count(f->model); i++) {
+        const tn_graph *g;
+        tn_type type = type_of(f, false, i, &g);
         tn_text_add(out, "  ");
         tn_cli_name(out, tn_model_input_name(f->model, i));
-        tn_text_printf(out, "  %s%s\n", tn_model_describe_input(f->model, i, text, sizeof text),
+        tn_text_printf(out, "  %s%s\n", tn_type_describe(g, type, text, sizeof text),
                        tn_model_input_has_default(f->model, i) ? "  (has a default)" : "");
     }
     tn_text_add(out, "outputs:\n");
@@ -173,8 +203,10 @@ static void put_values(const inspection *f, tn_text *out) {
         tn_text_add(out, "  ");
         tn_cli_name(out, tn_model_output_name(f->model, i));
         const tn_graph *g;
-        tn_type type = output_type(f, i, &g);
-        tn_text_printf(out, "  %s\n", tn_type_describe(g, type, text, sizeof text));
+        tn_type type = type_of(f, true, i, &g);
+        const char *said = declared(f, i, g, type);
+        tn_text_printf(out, "  %s%s%s%s\n", tn_type_describe(g, type, text, sizeof text), said ? "  (declared " : "",
+                       said ? said : "", said ? ")" : "");
     }
 }
 
@@ -279,8 +311,13 @@ static void put_json_values(const inspection *f, tn_text *out) {
             tn_text_add(out, i ? ",\n  {" : "\n  {");
             put_string(out, "name", outputs ? tn_model_output_name(f->model, i) : tn_model_input_name(f->model, i));
             const tn_graph *g = f->graph;
-            tn_type type = outputs ? output_type(f, i, &g) : tn_model_input_type(f->model, i);
+            tn_type type = type_of(f, outputs, i, &g);
+            const char *said = outputs ? declared(f, i, g, type) : NULL;
             put_json_type(g, type, out);
+            if (said) {
+                tn_text_add(out, ", \"declared\": ");
+                tn_text_json(out, said, strlen(said));
+            }
             if (!outputs)
                 tn_text_printf(out, ", \"has_default\": %s",
                                tn_model_input_has_default(f->model, i) ? "true" : "false");

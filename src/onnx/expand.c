@@ -397,6 +397,23 @@ static tn_status stay(tn_expander *ex, tn_node before, tn_node node, uint32_t re
     return TN_OK;
 }
 
+/* The node waits: its outputs have the types that are known of them already. */
+static tn_status wait_until_run(tn_expand *x, tn_node before, uint32_t regions) {
+    tn_graph *g = x->graph;
+    tn_type *types = tn_expand_alloc(x, x->outputs + 1u, sizeof *types);
+    if (!types)
+        return tn_error_status();
+    tn_graph_insert_before(g, x->node);
+    TN_TRY(tn_expand_foresee(x, types));
+    TN_TRY(take_back(x->driver, before, x->node, regions));
+    for (uint32_t i = 0; i < tn_node_output_count(g, x->node) && i < x->outputs; i++) {
+        tn_value value = tn_node_output(g, x->node, i);
+        if (types[i].id && !tn_value_type(g, value).id)
+            TN_TRY(tn_value_set_type(g, value, types[i]));
+    }
+    return TN_OK;
+}
+
 static tn_status expand_row(tn_expander *ex, tn_node node, const tn_onnx_identity *id) {
     tn_graph *g = ex->graph;
     tn_arena scratch;
@@ -415,7 +432,7 @@ static tn_status expand_row(tn_expander *ex, tn_node node, const tn_onnx_identit
     if (status == TN_OK && x.late && x.final)
         status = tn_expand_unsupported(&x, "%s %s, which is not known even at run time", id->name, x.late);
     else if (status == TN_OK && x.late)
-        status = take_back(ex, before, node, regions);
+        status = wait_until_run(&x, before, regions);
     else if (status == TN_OK && ex->writable && is_one_way(g, before, node))
         status = stay(ex, before, node, regions, x.out);
     else if (status == TN_OK)

@@ -7,6 +7,7 @@
 
 #include "onnx/expand_common.h"
 #include "onnx/expander.h"
+#include "ops/contents.h"
 
 /* --- values of a type that is not known yet ------------------------------------------------------------------------------------------- */
 
@@ -55,6 +56,16 @@ static void build_branch(void *ctx, tn_graph *graph, const tn_value *args, tn_va
     tn_expand_stick(b->x, b->status);
 }
 
+/* Whether a condition that is no constant follows from shapes: its truth, else -1. */
+static int decided(tn_expand *x, tn_value cond) {
+    uint8_t truth;
+    int rank = tn_value_rank(x->graph, cond);
+    bool one = rank >= 0 && tn_value_dtype(x->graph, cond) == TN_BOOL;
+    for (int i = 0; one && i < rank; i++)
+        one = tn_size_is(x, tn_value_dim(x->graph, cond, i), 1);
+    return one && tn_contents_truth(x->graph, cond, 1, &truth) && truth < 2 ? truth : -1;
+}
+
 /* A condition that is known takes its branch in place of the node. A branch that cannot be built may be one that is never taken (it
    squeezes an axis that the other keeps): then the node waits until it runs and the condition is known. */
 static tn_status expand_if(tn_expand *x) {
@@ -66,8 +77,9 @@ static tn_status expand_if(tn_expand *x) {
     tn_tensor *known = tn_expand_constant(x, 0);
     TN_RULE(x, !known || (tn_tensor_dtype(known) == TN_BOOL && tn_tensor_count(known) == 1),
             "the condition must be one bool");
-    if (known) {
-        TN_TRY(tn_expand_body(x, tn_tensor_get_i64(known, 0) ? 0 : 1, 0, NULL, count, results));
+    int truth_known = known ? tn_tensor_get_i64(known, 0) != 0 : cond.id ? decided(x, cond) : -1;
+    if (truth_known >= 0) {
+        TN_TRY(tn_expand_body(x, truth_known ? 0 : 1, 0, NULL, count, results));
     } else {
         TN_TRY(truth(x, cond, &cond));
         TN_BUILT(x, cond);

@@ -26,6 +26,10 @@ tn_status tn_expander_region(tn_expander *ex, tn_region region);
 
 /* types.c: element types and ranks of a normalised node's inputs, as far as they are known, are what the operator's text says. */
 tn_status tn_expand_check_inputs(tn_expand *x);
+/* types.c: the element type of an input, or of another that must have the same; NONE: unknown. */
+tn_dtype tn_expand_dtype_like(tn_expand *x, uint32_t input);
+/* foresee.c: what is known of the outputs of a node that waits; null types where nothing is. */
+tn_status tn_expand_foresee(tn_expand *x, tn_type *types);
 /* expand_known.c: an input of rank 0 or 1 that follows from small constants alone, computed: a new tensor, or NULL. */
 tn_tensor *tn_expand_computed(tn_expand *x, uint32_t input);
 

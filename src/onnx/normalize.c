@@ -29,12 +29,12 @@ typedef enum step {
 } step;
 
 typedef struct rule {
-    const char *op; /* of ai.onnx; "*": all; "Reduce*": all that begin so */
-    int since, until;
-    step step;
+    char op[20]; /* of ai.onnx; "*": all; "Reduce*": all that begin so */
+    int8_t since, until;
+    uint8_t step; /* small fields, few pointers: the table stands in every program */
     const char *attr;
-    int input;
-    int64_t number;
+    int8_t input;
+    int32_t number;
     const char *text;
 } rule;
 

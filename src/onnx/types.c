@@ -28,7 +28,7 @@ _Static_assert(TN_DTYPE_COUNT <= 31, "element types are bits of an unsigned");
 typedef struct input_types {
     const char *op; /* in order; "domain.Name" of other domains than ai.onnx */
     int16_t since, bf16;
-    const char *inputs;
+    char inputs[12];
     uint32_t types[5];
 } input_types;
 
@@ -326,25 +326,42 @@ static tn_status wrong_type(tn_expand *x, uint32_t input, tn_dtype dtype, uint32
     return status;
 }
 
+/* One input's part of a row's text: "AB1C+". */
+typedef struct input_form {
+    int letter; /* from 0; negative: anything */
+    int rank;   /* -1: any */
+    bool or_scalar, repeats;
+    const char *next;
+} input_form;
+
+static input_form read_form(const char *at) {
+    input_form f = {.letter = *at - 'A', .rank = -1, .next = at + 1};
+    f.or_scalar = *f.next == 'l';
+    if (f.or_scalar || (*f.next >= '0' && *f.next <= '9')) {
+        f.rank = f.or_scalar ? 1 : *f.next - '0';
+        f.next++;
+    }
+    f.repeats = *f.next == '+';
+    if (f.repeats)
+        f.next = at;
+    return f;
+}
+
 tn_status tn_expand_check_inputs(tn_expand *x) {
     const input_types *row = find(x->row, x->version);
     tn_dtype seen[5] = {TN_DTYPE_NONE};
     const char *at = row ? row->inputs : "";
     for (uint32_t i = 0; i < x->inputs && *at; i++) {
-        const char *next = at + 1;
-        bool or_scalar = *next == 'l';
-        int rank = or_scalar ? 1 : *next >= '0' && *next <= '9' ? *next - '0' : -1;
-        next += rank >= 0;
+        input_form f = read_form(at);
+        int rank = f.rank, letter = f.letter;
         tn_value value = x->in[i].form == TN_INPUT_VALUE ? x->in[i].value : (tn_value){0};
         tn_type type = value.id ? tn_value_type(x->graph, value) : (tn_type){0};
-        int letter = *at - 'A';
-        if (*next != '+')
-            at = next;
+        at = f.next;
         if (!type.id || tn_type_kind(x->graph, type) != TN_KIND_TENSOR)
             continue;
         tn_dtype dtype = tn_value_dtype(x->graph, value);
         int have = tn_value_rank(x->graph, value);
-        if (rank >= 0 && have >= 0 && have != rank && !(or_scalar && have == 0))
+        if (rank >= 0 && have >= 0 && have != rank && !(f.or_scalar && have == 0))
             return tn_expand_fail(x, "input %u has rank %d, it must be %s (rank %d)", i, have,
                                   rank == 0   ? "a scalar"
                                   : rank == 1 ? "a list"
@@ -361,4 +378,20 @@ tn_status tn_expand_check_inputs(tn_expand *x) {
         seen[letter] = dtype;
     }
     return TN_OK;
+}
+
+tn_dtype tn_expand_dtype_like(tn_expand *x, uint32_t input) {
+    const input_types *row = find(x->row, x->version);
+    tn_dtype own = tn_expand_dtype(x, input), other[5] = {TN_DTYPE_NONE};
+    int wanted = -1;
+    const char *at = row ? row->inputs : "";
+    for (uint32_t i = 0; !own && i < x->inputs && *at; i++) {
+        input_form f = read_form(at);
+        if (i == input)
+            wanted = f.letter;
+        if (f.letter >= 0 && f.letter < 5 && !other[f.letter])
+            other[f.letter] = tn_expand_dtype(x, i);
+        at = f.next;
+    }
+    return own ? own : wanted >= 0 && wanted < 5 ? other[wanted] : TN_DTYPE_NONE;
 }

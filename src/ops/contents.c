@@ -139,6 +139,19 @@ static bool compare_contents(const tn_graph *graph, tn_node node, tn_scalar_op o
     return true;
 }
 
+/* cast to bool: of integers that are known, or of a bool. */
+static bool not_zero(const tn_graph *graph, tn_node node, int32_t n, uint8_t *truth) {
+    tn_contents a;
+    if (read_contents(graph, tn_node_input(graph, node, 0), &a) != n)
+        return false;
+    for (int32_t i = 0; i < n; i++) {
+        int64_t value, low, high;
+        tn_dim_bounds(graph, a.dim[i], &low, &high);
+        truth[i] = tn_dim_is_const(graph, a.dim[i], &value) ? value != 0 : low > 0 || high < 0 ? 1 : 2;
+    }
+    return true;
+}
+
 static uint8_t combine(tn_scalar_op op, uint8_t a, uint8_t b) {
     if (op == TN_SCALAR_AND)
         return a == 0 || b == 0 ? 0 : a == 1 && b == 1 ? 1 : 2;
@@ -173,6 +186,10 @@ static bool truth_of(const tn_graph *graph, tn_value value, int32_t n, uint8_t *
     if (op->lowering != TN_LOWER_SCALAR)
         return false;
     switch (op->code) {
+    case TN_SCALAR_CAST:
+        return tn_value_dtype(graph, tn_node_input(graph, node, 0)) == TN_BOOL
+                   ? truth_of(graph, tn_node_input(graph, node, 0), n, truth, look)
+                   : not_zero(graph, node, n, truth);
     case TN_SCALAR_NOT:
         if (!truth_of(graph, tn_node_input(graph, node, 0), n, truth, look))
             return false;

@@ -21,7 +21,7 @@ tn_status tn_contents_set(tn_infer *c, const tn_contents *contents);
    expression. `b` is ignored for unary ones. */
 tn_dim tn_contents_apply(tn_graph *graph, tn_scalar_op op, tn_dim a, tn_dim b);
 /* Known truth of the elements of a bool value of rank <= 1 and n elements (constant, comparison of known contents,
-   and / or / not of such, broadcast or reshape of such): truth[i] is 0, 1, or 2 for unknown. False when nothing is
+   cast of such, and / or / not of such, broadcast or reshape of such): truth[i] is 0, 1, or 2 for unknown. False when nothing is
    known. */
 bool tn_contents_truth(const tn_graph *graph, tn_value value, int32_t n, uint8_t *truth);
 

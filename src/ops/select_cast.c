@@ -94,6 +94,23 @@ static tn_status eval_select(tn_eval *e) {
 
 /* --- cast --------------------------------------------------------------------------------------------------------- */
 
+/* 0 and 1 of a bool whose truth is known. */
+static void read_truth(tn_infer *c, const tn_operand_type *x, tn_contents *out) {
+    uint8_t truth[TN_MAX_CONTENTS];
+    int64_t n = x->rank == 0 ? 1 : -1;
+    out->n = -1;
+    if (x->rank == 1 && !tn_dim_is_const(c->graph, x->dims[0], &n))
+        n = -1;
+    if (n < 0 || n > TN_MAX_CONTENTS || !tn_contents_truth(c->graph, x->value, (int32_t)n, truth))
+        return;
+    for (int32_t i = 0; i < n; i++) {
+        if (truth[i] == 2)
+            return;
+        out->dim[i] = tn_dim_const(c->graph, truth[i]);
+    }
+    out->n = (int32_t)n;
+}
+
 static tn_status infer_cast(tn_infer *c) {
     tn_operand_type x;
     tn_contents contents;
@@ -105,6 +122,8 @@ static tn_status infer_cast(tn_infer *c) {
         return tn_infer_fail(c, "cast to no element type (%d)", (int)to);
     TN_TRY(tn_infer_tensor(c, 0, to, x.rank, x.dims));
     tn_contents_input(c, 0, &contents);
+    if (x.dtype == TN_BOOL)
+        read_truth(c, &x, &contents);
     return tn_contents_set(c, &contents);
 }
 

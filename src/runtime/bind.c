@@ -12,8 +12,8 @@ static tn_status read_dims(tn_frame *f, const tn_bind_read *r) {
     const tn_graph *g = f->plan->graph;
     const tn_slot *slot = &f->plan->slot.data[r->slot];
     const tn_object *object = f->object[r->slot];
-    if (!object && slot->kind == TN_SLOT_INPUT)
-        return TN_OK; /* not read */
+    if (!object && (slot->kind == TN_SLOT_INPUT || !tn_value_is_wanted(g, r->value)))
+        return TN_OK; /* not read, or not made */
     const tn_tensor *t = (const tn_tensor *)object;
     char text[200];
     if (!t || t->object.kind != TN_KIND_TENSOR || t->rank != tn_value_rank(g, r->value))

@@ -62,4 +62,17 @@ expect 0 info "$TENON_SOURCE/examples/data/mnist-cnn.onnx" --json
 says "$out" '"flops": ' '"bytes_moved": ' '"costs": ['
 valid_json "$out"
 
+# sizes that are bound are so in inputs and outputs
+expect 0 info "$work/pair.txt" --dim N=3
+says "$out" "[3, 2]"
+! grep -q 'N' <(sed -n '/^inputs:/,/^parameters:/p' "$out") || fail "--dim N=3 leaves N: $(cat "$out")"
+# what inference does not know of an output is given as the file declares it, and told from what is known
+if [ -f "$TENON_SHARED/models/silero-vad-16k/model.onnx" ]; then
+    expect 0 info "$TENON_SHARED/models/silero-vad-16k/model.onnx"
+    says "$out" "  stateN  f32[*]  (declared f32["
+    expect 0 info "$TENON_SHARED/models/silero-vad-16k/model.onnx" --json
+    valid_json "$out"
+    says "$out" '"shape": null, "declared": "f32['
+fi
+
 finish

@@ -157,7 +157,8 @@ static void test_limit(void **state) {
    of them; where nothing is declared the message says so. Scan in the same way. */
 static void stacked(bool scan, bool all, int dtype, const char *shape, int64_t trips, int rank, const int64_t *dims) {
     tn_text g = message(), body = message(), attrs = message();
-    put_node(&body, "Squeeze", "q", "a", "second");
+    put_node(&body, rank < 0 ? "Dropout" : "Squeeze", "q", "a",
+             rank < 0 ? "kept,second" : "second"); /* a mask of either type */
     put_node(&body, "Neg", "m", "second", "first");
     put_node(&body, "Identity", "i", scan ? "row" : "go", "on");
     put_text(&body, 2, "body");
@@ -220,6 +221,7 @@ static void test_no_trip(void **state) {
             stacked(scan, all, TN_F32, "2,N", 0, 3, D(0, 2, 0));
             stacked(scan, all, TN_F32, "", 0, 1, D(0));
             stacked(scan, all, TN_F32, NULL, 0, 1, D(0));
+            stacked(scan, all, 0, NULL, 0, 1, D(0)); /* the element type follows from what is squeezed */
             stacked(scan, all, 0, NULL, 0, -1, NULL);
             stacked(scan, all, TN_F32, "2,N", 2, 3, D(2, 2, 3));
             stacked(scan, all, TN_I64, "5", 2, 3, D(2, 2, 3)); /* a false declaration is a hint at most */
