@@ -187,6 +187,10 @@ static tn_status expand_clip(tn_expand *x) {
 
 /* --- casts ---------------------------------------------------------------------------------------------------------------------- */
 
+static bool is_eight_bit_float(tn_dtype t) {
+    return t == TN_F8E4M3FN || t == TN_F8E4M3FNUZ || t == TN_F8E5M2 || t == TN_F8E5M2FNUZ || t == TN_F8E8M0;
+}
+
 static tn_status cast_to(tn_expand *x, tn_dtype to) {
     tn_graph *g = x->graph;
     tn_value in = tn_expand_input(x, 0);
@@ -196,11 +200,13 @@ static tn_status cast_to(tn_expand *x, tn_dtype to) {
     const tn_attr type[] = {TN_A_DTYPE("to", to)};
     if (to == TN_STRING)
         return tn_expand_set(x, 0, tn_graph_add(g, "to_string", 1, &in, 0, NULL));
-    if (from == TN_STRING)
-        return tn_expand_set(x, 0, tn_graph_add(g, "from_string", 1, &in, 1, type));
     tn_string mode = tn_expand_string(x, "round_mode");
     bool up = to != TN_F8E8M0 || tn_expand_string_is(x, "round_mode", "up"),
          saturate = tn_expand_int(x, "saturate") != 0;
+    if (from == TN_STRING && ((saturate && up) || !is_eight_bit_float(to)))
+        return tn_expand_set(x, 0, tn_graph_add(g, "from_string", 1, &in, 1, type));
+    if (from == TN_STRING) /* the number that the text is, cast as numbers are */
+        in = tn_graph_add(g, "from_string", 1, &in, 1, &TN_A_DTYPE("to", TN_F64));
     if (saturate && up)
         return tn_expand_set(x, 0, tn_cast(g, in, to));
     const tn_attr attrs[] = {TN_A_DTYPE("to", to), TN_A_INT("saturate", saturate),

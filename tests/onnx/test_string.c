@@ -376,6 +376,35 @@ static void test_text_to_numbers(void **state) {
     }
 }
 
+/* Text beyond a type's range becomes its largest number, or without `saturate` what the table of Cast says; f8e8m0 rounds as asked for. */
+static void test_text_to_small_floats(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *round;
+        tn_dtype to;
+        int saturate;
+        double value;
+    } cases[] = {
+        {"INF", NULL, TN_F8E4M3FNUZ, 1, 240},  {"INF", NULL, TN_F8E4M3FNUZ, 0, NAN},   {"-INF", NULL, TN_F8E4M3FN, 1, -448},
+        {"1e9", NULL, TN_F8E4M3FN, 0, NAN},    {"-1e9", NULL, TN_F8E5M2, 0, -INFINITY}, {"-1e9", NULL, TN_F8E5M2, 1, -57344},
+        {"1e9", NULL, TN_F8E5M2FNUZ, 0, NAN},  {"1.5", NULL, TN_F8E5M2FNUZ, 0, 1.5},   {"3", "down", TN_F8E8M0, 1, 2},
+        {"3", "up", TN_F8E8M0, 1, 4},          {"2.9", "nearest", TN_F8E8M0, 1, 2},    {"3", "nearest", TN_F8E8M0, 0, 4},
+        {"1e60", "down", TN_F8E8M0, 0, NAN},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tn_tensor *out;
+        tn_text attrs = cast_to(cases[i].to);
+        attr_int(&attrs, "saturate", cases[i].saturate);
+        if (cases[i].round != NULL)
+            attr_text(&attrs, "round_mode", cases[i].round);
+        runs("Cast", 25, attrs, i & 1 ? NODE_FREE : NODE_KNOWN, string_tensor(1, DIMS(1), &cases[i].text), "y", &out);
+        double value = tn_tensor_get_f64(out, 0);
+        if (isnan(cases[i].value) ? !isnan(value) : value != cases[i].value)
+            fail_msg("case %d: '%s' is %g, not %g", (int)i, cases[i].text, value, cases[i].value);
+        tn_tensor_destroy(out);
+    }
+}
+
 /* --- dropout ---------------------------------------------------------------------------------------------------------------------- */
 
 /* RandomState(0).random_sample(4) is 0.5488135, 0.71518937, 0.60276338, 0.54488318. */
@@ -409,7 +438,7 @@ int main(void) {
         cmocka_unit_test(test_normalize),       cmocka_unit_test(test_patterns),
         cmocka_unit_test(test_bad_patterns),    cmocka_unit_test(test_pattern_time),
         cmocka_unit_test(test_full_match),      cmocka_unit_test(test_ngrams),
-        cmocka_unit_test(test_numbers_to_text), cmocka_unit_test(test_text_to_numbers),
+        cmocka_unit_test(test_numbers_to_text), cmocka_unit_test(test_text_to_numbers), cmocka_unit_test(test_text_to_small_floats),
         cmocka_unit_test(test_dropout),
     };
     return cmocka_run_group_tests_name("onnx/string", tests, NULL, NULL);

@@ -91,7 +91,7 @@ def _values(d, case, present):
 
 
 def _attr(d, case, present):
-    names = [k for k, v in case.attrs.items() if v is not None and not isinstance(v, (onnx.GraphProto, onnx.TensorProto))]
+    names = [k for k, v in case.attrs.items() if v is not None and not isinstance(v, (onnx.GraphProto, onnx.TensorProto, onnx.SparseTensorProto, onnx.TypeProto))]
     if not names:
         return None
     name = d.pick(*names)

@@ -40,13 +40,13 @@ def difference(a, b, case):
         return None if np.all(same) else first(a, b, ~np.asarray(same))
     x, y = a.astype(np.float64), b.astype(np.float64)
     rtol, atol = LIMITS["bfloat16" if a.dtype == BF16 else a.dtype.name]
-    if case.precision is not None and a.dtype == np.float64:
+    if case.precision is not None and LIMITS[case.precision.name] > (rtol, atol):
         rtol, atol = LIMITS[case.precision.name]
     rtol, atol = rtol * case.rtol, atol * case.atol
     with np.errstate(all="ignore"):
         finite = np.isfinite(x) & np.isfinite(y)
         largest = max(np.max(np.abs(x[finite]), initial=0), np.max(np.abs(y[finite]), initial=0))
-        limit = case.slack + atol + rtol * (np.maximum(np.abs(x), np.abs(y)) + case.scale * largest)
+        limit = case.slack + atol + rtol * (np.maximum(np.abs(x), np.abs(y)) + case.scale * max(largest, case.terms))
         same = (x == y) | (np.isnan(x) & np.isnan(y)) | (finite & (np.abs(x - y) <= limit))
         if a.dtype == np.float16:  # one may just overflow
             same |= (np.isinf(x) & (np.abs(y) > 6e4)) | (np.isinf(y) & (np.abs(x) > 6e4))
@@ -56,6 +56,11 @@ def difference(a, b, case):
 def first(a, b, wrong):
     at = tuple(int(i) for i in np.argwhere(wrong)[0]) if a.ndim else ()
     return "%s at %s against %s (%d of %d)" % (a[at], list(at), b[at], int(np.sum(wrong)), a.size)
+
+
+def in_order(y, axis, rising):
+    wide = np.sort(y.astype(np.int64 if is_int(y.dtype) else np.float64), axis=axis)
+    return (wide if rising else np.flip(wide, axis)).astype(y.dtype)
 
 
 def describe(v):
@@ -68,6 +73,8 @@ def differences(a, b, case):
     """Of all outputs of two answers."""
     if len(a) != len(b):
         return "%d outputs against %d" % (len(a), len(b))
+    if case.sort is not None and not case.invalid:
+        a, b = ([in_order(y, *case.sort) for y in answer] for answer in (a, b))
     for i, (x, y) in enumerate(zip(a, b)):
         if case.compare_outputs is not None and i not in case.compare_outputs:
             continue

@@ -7,6 +7,8 @@ import onnx
 from onnx import TensorProto, defs, helper, numpy_helper
 
 NEWEST = 28
+LONG = (17, 33, 100, 513, 1025)  # beyond vectors of 8 and 16, and beyond strips of 512; each has a tail
+MOST = 8192  # elements of a shape with a long axis
 OF_OTHERS = 21  # the standard's operator set in models of another domain's operator
 DTYPES = {}  # name in the standard's texts -> numpy dtype
 for _code, _name in (
@@ -34,6 +36,12 @@ def is_float(dtype):
     return np.dtype(dtype).name in ("float16", "float32", "float64", "bfloat16")
 
 
+def magnitude(x):
+    v = x.astype(np.float64)
+    v = v[np.isfinite(v)]
+    return float(np.sqrt(np.mean(v * v))) if v.size else 0.0
+
+
 def is_int(dtype):
     return np.dtype(dtype).kind in "iu" and np.dtype(dtype).name in INTS
 
@@ -55,10 +63,13 @@ class Case:
         self.input_names = self.output_names = None  # those of the node; None: x0, x1, ... and y0, y1, ...
         self.oracle = None  # function(case) -> outputs: one more witness, written from the operator's text
         self.precision = None  # dtype the text lets a computation in f64 be done in; None: that of the result
+        self.terms = 0.0  # a magnitude that a result may have, though these happen to cancel
         self.slack = 0.0  # by which results may differ besides: where an iteration ends
         self.as_numbers = False  # strings are read as numbers: the text leaves their form open
         self.flips = None  # per output, where a quantised result is a tie within float error: it may be the next number
         self.judge = None  # function(outputs) -> None or text, instead of comparing
+        self.sort = None  # (axis, rising): the order of results along the axis is left open
+        self.sizes = set()  # those that values and attributes stand for
         self.trips = None  # index of the input that alone ends a loop
         self.seen = {}
 
@@ -99,7 +110,7 @@ class Case:
 
     def text(self):
         def short(v):
-            if isinstance(v, (onnx.GraphProto, onnx.TensorProto)):
+            if isinstance(v, (onnx.GraphProto, onnx.TensorProto, onnx.SparseTensorProto, onnx.TypeProto)):
                 return "<%s>" % type(v).__name__
             return repr(v)
 
@@ -154,6 +165,7 @@ class Draw:
         self.opset = self.int(self.v, top) if domain else self.int(max(7, self.v), max(7, top))
         self.schema = defs.get_schema(op, self.opset, domain)
         self.types = {}
+        self.long = None  # the long size of the case: one at most
 
     # choices
     def int(self, lo, hi):
@@ -200,8 +212,36 @@ class Draw:
         return self.type(self.schema.inputs[i].type_str)
 
     # shapes and values
-    def shape(self, lo=0, hi=4, most=4, zero=0.02):
-        return tuple(0 if self.chance(zero) else self.int(1, most) for _ in range(self.int(lo, hi)))
+    def shape(self, lo=0, hi=4, most=4, zero=0.02, long=0.12):
+        got = [0 if self.chance(zero) else self.int(1, most) for _ in range(self.int(lo, hi))]
+        if got and self.long is None and self.chance(long):
+            at = self.int(0, len(got) - 1)
+            got[at] = self.stretched()
+            for i in range(len(got)):
+                if i != at and int(np.prod(got)) > MOST:
+                    got[i] = min(got[i], 2)
+        return tuple(got)
+
+    def stretched(self, most=LONG[-1]):
+        """The long size of this case."""
+        self.long = self.pick(*[n for n in LONG if n <= most])
+        return self.long
+
+    def dim(self, lo, hi, most=LONG[-1], p=0.06):
+        """A size; now and then the long one of the case."""
+        small = self.int(lo, hi)
+        return self.stretched(most) if self.long is None and self.chance(p) else small
+
+    def filled(self, shape, *axes):
+        """The shape, with something along those axes."""
+        shape = list(shape)
+        for a in axes:
+            shape[a] = max(1, shape[a])
+        return tuple(shape)
+
+    def batch(self, lo, hi):
+        """How many of something that are computed apart: none, at times."""
+        return 0 if self.chance(0.03) else self.int(lo, hi)
 
     def array(self, shape, dtype=F32, style=None, lo=None, hi=None):
         """Values of a dtype. style: small (whole numbers), normal, unit (0..1), wide (all a type has, specials too)."""
@@ -275,9 +315,9 @@ class Draw:
         return (a, b) if self.chance(0.5) else (b, a)
 
     def node(self, inputs, attrs=None, outputs=1, scale=0.0, rtol=1.0, atol=1.0, constant=0.5, constants=(), never=(),
-             shapes=None, note=""):
+             shapes=None, note="", summed=1):
         """The case. scale: how much of a tolerance is relative to the largest result; constants: inputs that steer shapes, more
-        often constants; never: inputs that must be fed; rtol, atol: factors."""
+        often constants; never: inputs that must be fed; rtol, atol: factors; summed: how many products of an element of each are added."""
         outputs = [True] * outputs if isinstance(outputs, int) else outputs
         case = Case(self.op, self.opset, list(inputs), dict(attrs or {}), outputs, scale, rtol, atol, self.domain, note)
         feed_all = self.chance(0.5)
@@ -285,6 +325,8 @@ class Draw:
             p = 0.6 if i in constants else 0.0 if feed_all else 0.25
             if x is not None and i not in never and self.chance(p):
                 case.modes[i] = "constant"
+        if summed > 1:
+            case.terms = float(np.sqrt(summed)) * float(np.prod([magnitude(x) for x in inputs if x is not None and is_float(x.dtype)]))
         case.shapes = shapes or self.pick("fixed", "fixed", "free", "free", "rank", "none")
         return case
 

@@ -12,6 +12,8 @@ import tempfile
 
 import numpy as np
 import onnx
+import onnx.reference  # noqa: F401  (here, not in each child)
+import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 from draw import DTYPES, STRING, code_of
@@ -160,7 +162,6 @@ _PLAIN = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}
 
 def ask_ort(model, case):
     """Inputs of types that its Python interface lacks become constants; such results are cast to float inside."""
-    import onnxruntime
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = options.inter_op_num_threads = 1

@@ -8,6 +8,8 @@ from draw import STRING, is_float, is_int
 
 STANDARD, ORT = "standard", "ort"
 ROWS, CASTS, OPEN = [], [], []
+NO_WITNESS = {}  # operators of which no draw is judged, and why
+SAME_SINCE = {"MaxRoiPool": 21, "GlobalLpPool": 21}  # ONNX Runtime has the version before, which differs in its types alone
 
 
 def known(ops, who, reason, when=lambda case: True):
@@ -80,6 +82,8 @@ def varies_little(x, axes):
 known("Dropout", ORT, "says of the mask of an unchanged tensor that nothing was kept; the texts of 10 leave it open, those of 12 say all",
       lambda c: c.opset < 12)
 
+cast_first("Dropout", STANDARD, "before 10 the mask has the type of the input", lambda c: c.opset < 10)
+
 # --- reductions, order ----------------------------------------------------------------------------------------------------------------
 
 cast_first("ReduceSumSquare", STANDARD, "numpy adds small integers up in int64; the result has the input's type")
@@ -137,6 +141,20 @@ known("MaxPool", ORT, "a window that meets nothing has no largest: it is minus i
       lambda c: dilated(c) and (padded(c) or auto(c)))
 known("MeanVarianceNormalization", STANDARD, "E[x^2] - E[x]^2 loses the variance of what varies little", lambda c: varies_little(
     c.inputs[0], attr(c, "axes", [0, 2, 3])))
+
+known("MaxUnpool", ORT, "indices are of the tensor that the attributes give, as in the standard's example; it takes those of output_shape",
+      lambda c: c.inputs[2] is not None)
+known("AveragePool", STANDARD, "windows over the end (ceil_mode) with dilation, or counted with what is beyond the end",
+      lambda c: attr(c, "ceil_mode") == 1 and (dilated(c) or attr(c, "count_include_pad") == 1))
+for _who in (STANDARD, ORT):
+    known("GroupNormalization", _who, "E[x^2] - E[x]^2 loses the variance of what varies little", lambda c: varies_little(
+        c.inputs[0].reshape(c.inputs[0].shape[0], c.attrs["num_groups"], -1), [2]))
+known("ConvInteger", STANDARD, "a zero point for each output channel is one for each filter, not for each of its places", lambda c: c.inputs[3] is not None
+      and c.inputs[3].size > 1)
+known("TreeEnsemble", STANDARD, "set membership: asks whether the number equals the sets' first member", lambda c: attr(c, "membership_values") is not None)
+known("DeformConv", STANDARD, "reads between pixels in f32, and takes half precision for coordinates", lambda c: c.inputs[0].dtype != np.float32)
+known("ReduceSum ReduceMean ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceSumSquare ReduceProd CumSum CumProd", STANDARD,
+      "adds many numbers up in half precision", lambda c: c.inputs[0].dtype.itemsize == 2 and max(c.inputs[0].shape) > 16)
 
 # --- resizing and sampling ----------------------------------------------------------------------------------------------------------------
 
@@ -248,12 +266,22 @@ known("LinearRegressor", STANDARD, "without intercepts they are 0, not NaN; coef
 known("TreeEnsemble TreeEnsembleRegressor", STANDARD, "a target that no leaf adds to is 0, not the largest or lowest number",
       lambda c: attr(c, "aggregate_function") in ("MIN", "MAX", 2, 3))
 known("TreeEnsembleClassifier", STANDARD, "takes leaves of one class alone for those of the second of two", lambda c: len(set(attr(c, "class_ids"))) == 1)
-known("TreeEnsembleClassifier", ORT, "answers 1, no label, for the second of two classes", lambda c: len(c.attrs["classlabels_int64s"]) == 2)
+known("TreeEnsembleClassifier", ORT, "answers no label for the second of two classes, and other scores",
+      lambda c: len(attr(c, "classlabels_int64s") or attr(c, "classlabels_strings")) == 2)
+known("TreeEnsembleRegressor SVMRegressor LinearRegressor TreeEnsemble", ORT, "post_transform is of all scores, of one target and of a kernel, too",
+      lambda c: attr(c, "post_transform") not in (None, "NONE", 0))
+known("TreeEnsemble", STANDARD, "numbers of post_transform: 1 SOFTMAX, 2 LOGISTIC, 3 SOFTMAX_ZERO, 4 PROBIT; does not know all",
+      lambda c: attr(c, "post_transform", 0) != 0)
+known("LinearClassifier", STANDARD, "without intercepts they are 0", lambda c: attr(c, "intercepts") is None)
+known("LinearClassifier", STANDARD, "the label is that of the largest score, not of the largest that PROBIT makes of it",
+      lambda c: attr(c, "post_transform") == "PROBIT")
+known("Optional", STANDARD, "what was given no input has no element", lambda c: not c.inputs)
+known("OptionalHasElement", STANDARD, "what was given no input has no element", lambda c: not c.inputs)
 known("Normalizer Scaler SVMRegressor SVMClassifier TreeEnsembleRegressor", STANDARD, "computes in the integers that come in; the result is f32",
       lambda c: is_int(c.inputs[0].dtype))
 known("LinearClassifier", STANDARD, "the label is that of the largest score, also when the logistic function makes several 1",
-      lambda c: attr(c, "post_transform") == "LOGISTIC" and is_int(c.inputs[0].dtype))
-known("TreeEnsembleRegressor", ORT, "a target that no leaf adds to has its base value", lambda c: attr(c, "base_values") is not None
+      lambda c: attr(c, "post_transform") == "LOGISTIC" and (is_int(c.inputs[0].dtype) or c.inputs[0].shape[1] > 9))
+known("TreeEnsembleRegressor", ORT, "a target that no leaf adds to has its base value", lambda c: (attr(c, "base_values") or attr(c, "base_values_as_tensor")) is not None
       and attr(c, "n_targets") > 1)
 known("Normalizer", STANDARD, "MAX divides by the largest, not by the largest magnitude", lambda c: attr(c, "norm", "MAX") == "MAX")
 known("SVMClassifier", STANDARD, "probabilities of three classes: a product of vectors where each has its own",

@@ -16,9 +16,10 @@ import numpy as np
 
 import compare
 import evaluators
+import judges
 import known
 from breakage import break_case
-from draw import Draw
+from draw import F32, Draw, is_float
 from registry import DOMAINS, SPECS
 import specs_elementwise  # noqa: F401  (each fills the table)
 import specs_shape  # noqa: F401
@@ -26,6 +27,7 @@ import specs_window  # noqa: F401
 import specs_sequence  # noqa: F401
 import specs_other  # noqa: F401
 import specs_ml  # noqa: F401
+import texts
 
 BATCH = 200
 
@@ -68,8 +70,10 @@ def judge(case, tenon, cpu, standard, ort, whole):
             if not isinstance(tenon, R) and known.is_cast(case, who):
                 answer = [a.astype(t.dtype) for a, t in zip(answer, tenon)]
             good[who] = answer
-    if case.oracle and not case.invalid:
-        good["text"] = case.oracle(case)
+    if not case.invalid:
+        text = judges.witness(case)
+        if text is not None:
+            good["text"] = text
     if isinstance(tenon, R):
         if case.invalid:
             return None, ""
@@ -93,7 +97,7 @@ def judge(case, tenon, cpu, standard, ort, whole):
                 got = against_text(case, tenon, row[1])
                 return ("meaning", "%s: %s" % (row[0], got)) if got else (None, "")
             return "accepted", "both refuse: standard %r, ort %r" % (standard, ort)
-        return (None, "") if good else ("alone", "standard %s, ort %s" % (brief(standard), brief(ort)))
+        return (None, "") if good else by_relatives(case, tenon, "standard %s, ort %s" % (brief(standard), brief(ort)))
     if all(wrong.values()):
         both = ""
         if "standard" in good and "ort" in good:
@@ -104,6 +108,37 @@ def judge(case, tenon, cpu, standard, ort, whole):
         return "differs", "; ".join("%s: %s" % (w, t) for w, t in wrong.items() if t)
     bad = [w for w in wrong if wrong[w]]
     return "dispute", "; ".join("%s is alone: %s" % (b, wrong[b]) for b in bad)
+
+
+def by_relatives(case, tenon, why):
+    """A valid node that nobody answers: of other floats, which the evaluators may have a kernel for, it means the same."""
+    for dtype in (np.float32, np.float64):
+        def other_of(x):
+            return x.astype(dtype) if x is not None and is_float(x.dtype) else x
+        opset = known.SAME_SINCE.get(case.op, case.opset)
+        if case.invalid or (opset >= case.opset and not any(x is not None and is_float(x.dtype) and x.dtype != dtype for x in case.inputs)):
+            continue
+        other = texts.same_as(case, [other_of(x) for x in case.inputs], min(opset, case.opset))
+        got = ask_all(other, tenon)
+        if got:
+            case.precision = F32
+            wrong = [(who, compare.differences(tenon, answer, case)) for who, answer in got]
+            if not any(w for _, w in wrong) or not all(w for _, w in wrong):
+                return None, ""
+            return "differs", "; ".join("%s of %s: %s" % (who, np.dtype(dtype), w) for who, w in wrong)
+    return "alone", why
+
+
+def ask_all(other, tenon):
+    """(who, results in the types of Tenon's) of the evaluators that answer another node and are not known to be wrong."""
+    out = []
+    for who, ask in (("standard", evaluators.ask_standard), ("ort", evaluators.ask_ort)):
+        if known.is_known(other, who):
+            continue
+        answer = evaluators.ask_apart(ask, [other.model().SerializeToString()], [other])[0]
+        if not isinstance(answer, evaluators.Refusal):
+            out.append((who, [a.astype(t.dtype) if isinstance(a, np.ndarray) and isinstance(t, np.ndarray) else a for a, t in zip(answer, tenon)]))
+    return out
 
 
 def against_text(case, tenon, says):
@@ -173,6 +208,7 @@ def run_op(op, options, tally, report):
             tally["draws"] += 1
             for who, answer in zip(("tenon", "cpu", "standard", "ort"), got):
                 tally[who] += not isinstance(answer, evaluators.Refusal)
+            tally["judged"] += kind is None
             if kind:
                 tally[kind] += 1
                 report(kind, op, case, text)
@@ -180,7 +216,7 @@ def run_op(op, options, tally, report):
                     print("\n".join("    %s: %s" % (w, a) for w, a in zip(("ref", "cpu", "standard", "ort"), got)))
 
 
-FAULTS = ("crash", "sanitizer", "backends", "differs", "dispute", "refused", "unsupported", "harness")
+FAULTS = ("crash", "sanitizer", "backends", "differs", "dispute", "refused", "unsupported", "harness", "nobody", "unjudged operators")
 OF_BROKEN = ("crash", "sanitizer", "backends", "harness", "accepted", "meaning")  # what a broken node means to the others is no rule
 
 
@@ -200,7 +236,7 @@ def main():
     start, total = time.monotonic(), collections.Counter()
     print("seed %d, %d draws each%s" % (options.seed, options.draws, ", broken nodes" if options.invalid else ""))
     ops = options.op or list(SPECS)
-    left = []
+    left, unjudged = [], {}
     for op in ops:
         if options.seconds and time.monotonic() - start > options.seconds:
             left.append(op)
@@ -224,9 +260,16 @@ def main():
             print("HARNESS %s: %s: %s" % (op, type(e).__name__, e))
             tally["harness"] += 1
         total.update(tally)
+        if tally["alone"] or not tally["judged"]:
+            unjudged[op] = (tally["alone"], tally["draws"])
+        if tally["draws"] >= 50 and not tally["judged"] and not options.invalid and op not in known.NO_WITNESS:
+            print("NO WITNESS: not one draw of %s was judged" % op)
+            total["unjudged operators"] += 1
         tally["seconds"] = round(time.monotonic() - begun)
         print("%-24s %s" % (op, "  ".join("%s %d" % p for p in tally.items())), flush=True)
     print("all: " + "  ".join("%s %d" % p for p in total.items()) + "  %.0f s" % (time.monotonic() - start))
+    if unjudged and not options.invalid:
+        print("draws that nobody judged: " + ", ".join("%s %d of %d" % (op, n, m) for op, (n, m) in sorted(unjudged.items(), key=lambda p: -p[1][0])))
     if left:
         print("not begun in %.0f s: %s" % (options.seconds, " ".join(left)))
     sys.exit(1 if any(total[k] for k in (OF_BROKEN if options.invalid else FAULTS)) else 0)

@@ -1,8 +1,9 @@
 """Elementwise operators: arithmetic, comparison, logic, activations, casts."""
 import numpy as np
 
-from draw import BF16, BOOL, F32, I64, STRING, code_of, is_float, is_int
+from draw import BF16, BOOL, DTYPES, F32, I64, STRING, code_of, is_float, is_int
 from registry import spec
+from specs_sequence import counted
 
 
 @spec("Abs", "Neg", "Sign", "Floor", "Ceil", "Round", "Sqrt", "Reciprocal", "Exp", "Log", "Sin", "Cos", "Tan", "Asin", "Acos", "Atan",
@@ -152,10 +153,15 @@ def cast(d):
     target = d.pick(*d.allowed("T2"))
     if d.chance(0.3):
         source = F32
+    if d.v >= 24 and d.chance(0.1):
+        target = DTYPES["float8e8m0"]
     d.types["T1"], d.types["T2"] = source, target
     x = castable(d.x(0, d.shape(), "wide"), target, d)
     if "e8m0" in target.name:  # what becomes of negative numbers is left open
-        x = np.abs(x.astype(np.float32)).astype(x.dtype) if x.dtype.kind != "u" and x.dtype not in (BOOL, STRING) else x
+        if x.dtype == STRING:
+            x = np.array([s.lstrip("-") for s in x.ravel()], dtype=object).reshape(x.shape)
+        elif x.dtype.kind != "u" and x.dtype != BOOL:
+            x = np.abs(x.astype(np.float32)).astype(x.dtype)
     if target == STRING and source.kind not in "iub":
         x = d.x(0, d.shape(), "small")
     saturate = d.pick(None, 0, 1) if d.v >= 19 else None
@@ -180,9 +186,26 @@ def bit_cast(d):
 @spec("Dropout")
 def dropout(d):
     if d.v < 12:
-        return d.node([d.x(0, d.shape())], {"ratio": d.maybe(d.float(0, 0.9))}, outputs=1 if d.v < 10 else d.int(1, 2))
-    ratio = d.pick(None, np.array(d.pick(0.0, 0.5)).astype(d.of_input(1)))
-    training = None if ratio is None else d.pick(None, np.array(False))
-    if ratio is not None and float(ratio) == 0.0 and d.chance(0.3):
-        training = np.array(True)
-    return d.node([d.x(0, d.shape()), ratio, training], {"seed": d.maybe(d.int(0, 100))}, outputs=d.int(1, 2))
+        return d.node([d.x(0, d.shape())], {"ratio": d.maybe(d.float(0, 0.9))}, outputs=d.int(1, 2))
+    ratio = d.pick(None, np.array(d.pick(0.0, 0.5, 0.25)).astype(d.of_input(1)))
+    training = d.pick(None, np.array(False), np.array(True))
+    x = d.x(0, d.shape(long=0.3))
+    case = d.node([x, ratio, training], {"seed": d.maybe(d.int(0, 100))}, outputs=d.int(1, 2))
+    share = 0.5 if ratio is None else float(ratio)
+    if training is not None and training and share:
+        case.judge = lambda y: dropped(x, share, y)
+    return case
+
+
+def dropped(x, share, outputs):
+    """What speaks against a training run: what stays is x / (1 - ratio), and as much of it as the ratio says."""
+    y = outputs[0].astype(np.float64)
+    if y.shape != x.shape or outputs[0].dtype != x.dtype:
+        return "%s%s of %s%s" % (outputs[0].dtype, list(y.shape), x.dtype, list(x.shape))
+    whole = x.astype(np.float64) / (1 - share)
+    near = np.abs(y - whole) <= 1e-2 * np.abs(whole)
+    stays = near if len(outputs) < 2 else outputs[1]
+    if not np.all(np.where(stays, near, y == 0)) or (len(outputs) > 1 and outputs[1].dtype != bool):
+        return "a number is neither kept and scaled, nor 0"
+    stays = stays[x != 0]
+    return counted(stays.astype(np.float64), np.full(stays.shape, 1 - share))

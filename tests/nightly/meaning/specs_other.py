@@ -14,7 +14,7 @@ def granularity(d, shape):
     """axis, block size, shape of the scale."""
     rank = len(shape)
     how = d.pick("tensor", "axis", "axis" if d.v >= 13 else "tensor", "block" if d.v >= 21 else "tensor")
-    if rank == 0 or d.v < 13:
+    if rank == 0 or d.v < 13 or 0 in shape:
         how = "tensor"
     if how == "tensor":
         return None, None, ()
@@ -31,7 +31,7 @@ def granularity(d, shape):
 
 @spec("QuantizeLinear")
 def quantize(d):
-    shape = d.shape(0, 4, 4, zero=0)
+    shape = d.shape(0, 4, 4)
     axis, block, place = granularity(d, shape)
     params = [c.type_param_str for c in d.schema.type_constraints]
     target = d.type("T3" if "T3" in params else "T2")
@@ -49,7 +49,9 @@ def quantize(d):
     if d.v >= 21 and zero is not None and d.chance(0.3):
         attrs["output_dtype"] = code_of(target)
     if d.v >= 19:
-        attrs["saturate"] = d.pick(None, 1)
+        attrs["saturate"] = d.pick(None, 0, 1)
+    if d.v >= 23:
+        attrs["precision"] = d.pick(None, None, 0, 1, code_of(source) if is_float(source) else 1)
     case = d.node([x, scale, zero], attrs)
     if is_int(target):  # how exactly x / scale is to be computed is not said before 23
         case.flips = nearly_ties(x.astype(np.float64) / spread(scale.astype(np.float64), shape, axis, block), scale.dtype)
@@ -67,7 +69,7 @@ def spread(scale, shape, axis, block):
 
 @spec("DequantizeLinear")
 def dequantize(d):
-    shape = d.shape(0, 4, 4, zero=0)
+    shape = d.shape(0, 4, 4)
     axis, block, place = granularity(d, shape)
     source = d.of_input(0)
     scale = d.array(place, d.of_input(1), lo=0.1, hi=1.0)
@@ -88,7 +90,7 @@ def dynamic_quantize(d):
 
 @spec("MatMulInteger")
 def matmul_integer(d):
-    m, k, n = d.int(1, 4), d.int(1, 5), d.int(1, 4)
+    m, k, n = d.dim(1, 4), d.dim(1, 5), d.dim(1, 4)
     a, b = d.pair(0, 2, 3)
     a, b = a + (m, k), b + (k, n)
     az = d.maybe(d.x(0, d.pick((), (1,), (m,) if len(a) == 2 else ())), 0.6)
@@ -104,7 +106,7 @@ def nearly_ties(v, dtype):
 
 @spec("QLinearMatMul")
 def qlinear_matmul(d):
-    m, k, n = d.int(1, 4), d.int(1, 5), d.int(1, 4)
+    m, k, n = d.dim(1, 4), d.dim(1, 5), d.dim(1, 4)
     a, b = d.pair(0, 2, 3)
     a, b = a + (m, k), b + (k, n)
     s = d.type("TS") if d.v >= 21 else F32
@@ -137,21 +139,25 @@ def quantised(case, v, zero):
 def conv_integer(d):
     attrs, sizes, kernel = window(d, d.pick(1, 2, 2, 3))
     group = d.pick(1, 1, 2)
-    c, m = group * d.int(1, 2), group * d.int(1, 2)
-    attrs["group"] = group
-    return d.node([d.x(0, [d.int(1, 2), c] + sizes), d.x(1, [m, c // group] + kernel), d.maybe(d.x(0, ())),
-                   d.maybe(d.x(1, d.pick((), ())))], attrs)
+    c, m = group * d.dim(1, 2, 100), group * d.dim(1, 2, 100)
+    attrs["group"] = group if group > 1 or d.chance(0.5) else None
+    if d.chance(0.2):
+        attrs["kernel_shape"] = None
+    return d.node([d.x(0, [d.batch(1, 2), c] + sizes), d.x(1, [m, c // group] + kernel), d.maybe(d.x(0, ())),
+                   d.maybe(d.x(1, d.pick((), (), (m,))))], attrs)
 
 
 @spec("QLinearConv")
 def qlinear_conv(d):
     attrs, sizes, kernel = window(d, d.pick(1, 2, 2, 3))
     group = d.pick(1, 1, 2)
-    c, m = group * d.int(1, 2), group * d.int(1, 2)
-    attrs["group"] = group
+    c, m = group * d.dim(1, 2, 100), group * d.dim(1, 2, 100)
+    attrs["group"] = group if group > 1 or d.chance(0.5) else None
+    if d.chance(0.2):
+        attrs["kernel_shape"] = None
     scale = lambda shape: d.array(shape, F32, lo=0.1, hi=1.0)
     per = d.pick((), (m,))
-    case = d.node([d.array([d.int(1, 2), c] + sizes, d.type("T1")), scale(()), d.array((), d.type("T1")), d.array([m, c // group] + kernel, d.type("T2")),
+    case = d.node([d.array([d.batch(1, 2), c] + sizes, d.type("T1")), scale(()), d.array((), d.type("T1")), d.array([m, c // group] + kernel, d.type("T2")),
                    scale(per), np.zeros(per, np.int8).astype(d.type("T2")) if per else d.array((), d.type("T2")), scale(()), d.array((), d.type("T3")),
                    d.maybe(d.array((m,), np.dtype(np.int32)))], attrs)
     case.oracle = convolution_by_text
@@ -202,17 +208,17 @@ def string_concat(d):
 @spec("StringSplit")
 def string_split(d):
     words = np.array(["a,b,c", " a  b ", "", "x", "one, two,three", ",,", "a b c d", "zürich,ä"], dtype=object)
-    x = np.array(words[d.rng.integers(0, len(words), d.shape(0, 2, 4, zero=0))], dtype=object)
+    x = np.array(words[d.rng.integers(0, len(words), d.shape(0, 2, 4))], dtype=object)
     return d.node([x], {"delimiter": d.pick(None, "", ",", ", ", " "), "maxsplit": d.pick(None, 0, 1, 2)}, outputs=2)
 
 
 @spec("StringNormalizer")
 def string_normalizer(d):
     words = np.array(["Monday", "tuesday", "WEDNESDAY", "monday", "", "Zürich", "a"], dtype=object)
-    n = d.int(1, 5)
+    n = d.dim(1, 5)
     x = words[d.rng.integers(0, len(words), (n,) if d.chance(0.6) else (1, n))]
     case = d.node([np.array(x, dtype=object)], {"case_change_action": d.pick(None, "NONE", "LOWER", "UPPER"), "is_case_sensitive": d.pick(None, 0, 1),
-                                                "stopwords": d.pick(None, ["monday"], ["Monday", "a"]), "locale": d.maybe("en_US")})
+                                                "stopwords": d.pick(None, ["monday"], ["Monday", "a"]), "locale": d.pick(None, "en_US", "en_GB")})
     case.oracle = normalised
     return case
 
@@ -235,7 +241,7 @@ def regex(d):
 
 @spec("TfIdfVectorizer")
 def tfidf(d):
-    n, most = d.int(1, 7), d.int(1, 3)
+    n, most = d.dim(1, 7), d.int(1, 3)
     low = d.int(1, most)
     counts, pool, indexes = [], [], []
     grams = [[(a,) for a in (2, 3, 5)], [(2, 3), (5, 2), (3, 3)], [(2, 3, 5), (3, 3, 2)]][:most]
@@ -244,10 +250,12 @@ def tfidf(d):
         for t in g:
             pool += t
             indexes.append(len(indexes))
-    x = np.asarray(d.rng.choice([2, 3, 5, 7], n if d.chance(0.5) else (d.int(1, 2), n))).astype(d.type("T", lambda t: t != STRING))
+    x = np.asarray(d.rng.choice([2, 3, 5, 7], n if d.chance(0.5) else (d.int(1, 2), n)))
+    strings = d.type("T") == STRING
+    x = x.astype(str).astype(object) if strings else x.astype(d.type("T"))
     mode = d.pick("TF", "IDF", "TFIDF")
     return d.node([x], {"mode": mode, "min_gram_length": low, "max_gram_length": most, "max_skip_count": d.int(0, 3), "ngram_counts": counts,
-                        "ngram_indexes": indexes, "pool_int64s": pool, "weights": [d.float(0, 2) for _ in indexes] if mode != "TF" else None})
+                        "ngram_indexes": indexes, "pool_strings" if strings else "pool_int64s": [str(p) for p in pool] if strings else pool, "weights": [d.float(0, 2) for _ in indexes] if mode != "TF" else None})
 
 
 # --- sequences and optionals ---------------------------------------------------------------------------------------------------------------------
@@ -255,9 +263,9 @@ def tfidf(d):
 
 def items(d, count=None, same=True):
     rank = d.int(1, 3)
-    shape = d.shape(rank, rank, 3, zero=0)
+    shape = d.shape(rank, rank, 3)
     t = d.pick(F32, F32, I64, np.dtype(np.float64), BOOL, STRING)
-    return [d.array(shape if same else d.shape(rank, rank, 3, zero=0), t) for _ in range(count or d.int(1, 3))], rank
+    return [d.array(shape if same else d.shape(rank, rank, 3), t) for _ in range(count or d.int(1, 3))], rank
 
 
 def made(d, arrays, more=(), attrs=None, tensor=True, outputs=1):
@@ -281,9 +289,16 @@ def sequence_construct(d):
 
 @spec("SequenceEmpty")
 def sequence_empty(d):
-    case = d.node([], {"dtype": d.maybe(1)}, outputs=1)
-    case.output_names = ["seq"]
-    case.after = [helper.make_node("SequenceLength", ["seq"], ["y0"])]
+    dtype = d.pick(F32, I64, BOOL, STRING)
+    code = None if dtype == F32 and d.chance(0.5) else code_of(dtype)
+    if d.chance(0.5):
+        case = d.node([], {"dtype": code}, outputs=1)
+        case.output_names = ["seq"]
+        case.after = [helper.make_node("SequenceLength", ["seq"], ["y0"])]
+        return case
+    case = d.node([d.array(d.shape(1, 2), dtype)], {"dtype": code}, outputs=1)  # what is put in has its type
+    case.input_names, case.output_names = [], ["seq"]
+    case.after = [helper.make_node("SequenceInsert", ["seq", "x0"], ["more"]), helper.make_node("ConcatFromSequence", ["more"], ["y0"], axis=0)]
     return case
 
 
@@ -324,8 +339,9 @@ def concat_from_sequence(d):
 @spec("SplitToSequence")
 def split_to_sequence(d):
     rank = d.int(1, 3)
-    shape = list(d.shape(rank, rank, 4, zero=0))
-    axis = d.axis(rank)
+    shape = list(d.shape(rank, rank, 4))
+    axis = d.axis(rank) if d.chance(0.7) else 0
+    shape[axis] = max(1, shape[axis])
     how = d.pick("none", "number", "list")
     split = None
     if how == "number":
@@ -334,29 +350,49 @@ def split_to_sequence(d):
         parts = [d.int(1, 3) for _ in range(d.int(1, 3))]
         shape[axis] = sum(parts)
         split = np.array(parts, dtype=d.type("I"))
-    return d.node([d.x(0, shape), split], {"axis": axis, "keepdims": d.pick(None, 0, 1)}, constants=(1,))
+    return d.node([d.x(0, shape), split], {"axis": None if axis == 0 and d.chance(0.5) else axis, "keepdims": d.pick(None, 0, 1)}, constants=(1,))
 
 
 @spec("SequenceMap")
 def sequence_map(d):
-    arrays = [d.array(d.shape(2, 2, 3, zero=0), F32) for _ in range(d.int(1, 3))]
+    arrays = [d.array(d.shape(2, 2, 3), F32) for _ in range(d.int(1, 3))]
     info = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, [None, None])
-    two = d.chance(0.5)
-    nodes = [helper.make_node("Mul", ["a", "b"], ["o"])] if two else [helper.make_node("Transpose", ["a"], ["o"])]
-    body = helper.make_graph(nodes, "body", [info("a")] + ([helper.make_tensor_value_info("b", TensorProto.FLOAT, [])] if two else []), [info("o")])
-    return made(d, arrays, [d.array((), F32)] if two else [], {"body": body})
+    more = d.int(0, 2)
+    nodes = {0: [helper.make_node("Transpose", ["a"], ["o"])], 1: [helper.make_node("Mul", ["a", "b"], ["o"])],
+             2: [helper.make_node("Mul", ["a", "b"], ["p"]), helper.make_node("Add", ["p", "c"], ["o"])]}[more]
+    body = helper.make_graph(nodes, "body", [info("a")] + [helper.make_tensor_value_info(n, TensorProto.FLOAT, []) for n in "bc"[:more]], [info("o")])
+    return made(d, arrays, [d.array((), F32) for _ in range(more)], {"body": body})
 
 
 @spec("Optional")
 def optional(d):
-    case = d.node([d.array(d.shape(0, 3), d.pick(F32, I64, BOOL))], shapes="fixed")
+    dtype = d.pick(F32, I64, BOOL)
+    kind = helper.make_tensor_type_proto(code_of(dtype), None)
+    if d.chance(0.3):  # nothing, of a type
+        case = d.node([], {"type": kind})
+        case.output_names = ["opt"]
+        case.after = [helper.make_node("OptionalHasElement", ["opt"], ["y0"])]
+        case.oracle = lambda case: [np.array(False)]
+        return case
+    case = d.node([d.array(d.shape(0, 3), dtype)], {"type": kind if d.chance(0.2) else None}, shapes="fixed")
     case.output_names = ["opt"]
-    case.after = [helper.make_node(d.pick("OptionalGetElement"), ["opt"], ["y0"])]
+    case.after = [helper.make_node(d.pick("OptionalGetElement", "OptionalHasElement"), ["opt"], ["y0"])]
+    if case.after[0].op_type == "OptionalHasElement":
+        case.oracle = lambda case: [np.array(True)]
+    else:
+        case.oracle = lambda case: [case.inputs[0]]
     return case
 
 
 @spec("OptionalHasElement", "OptionalGetElement")
 def optional_element(d):
+    if d.op == "OptionalHasElement" and d.v >= 18 and d.chance(0.2):
+        case = d.node([])
+        if d.chance(0.5):
+            case.before = [helper.make_node("Optional", [], ["opt"], type=helper.make_tensor_type_proto(1, None))]
+            case.input_names = ["opt"]
+        case.oracle = lambda case: [np.array(False)]
+        return case
     case = d.node([d.array(d.shape(0, 3), d.pick(F32, I64, BOOL))], shapes="fixed")
     if d.v < 18 or d.chance(0.5):
         case.before = [helper.make_node("Optional", case.names(), ["opt"])]

@@ -1,10 +1,16 @@
 """Operators that reduce, move, reshape, gather, order and scatter."""
 import numpy as np
+import onnx
 
-from draw import BOOL, F32, I32, I64, STRING, code_of, is_float
+from draw import BOOL, F32, I32, I64, LONG, STRING, code_of, is_float
 from registry import spec
 
 # --- reductions -------------------------------------------------------------------------------------------------------------------
+
+
+def near_one(d, x):
+    """Numbers of which many have a product that is far from either end."""
+    return (np.exp(d.rng.normal(0, 0.02, x.shape)) * np.where(d.rng.random(x.shape) < 0.5, -1, 1)).astype(np.float32).astype(x.dtype)
 
 
 @spec("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp",
@@ -17,22 +23,28 @@ def reduce(d):
         x = np.abs(x)
     if d.op == "ReduceProd" and not is_float(x.dtype):  # ONNX Runtime's products of integers do not wrap
         x = np.clip(x, 0, 1).astype(x.dtype) + x.dtype.type(1)
+        if d.long:
+            x = np.where(np.arange(x.size).reshape(x.shape) % 40, x.dtype.type(1), x)
+    elif d.op == "ReduceProd" and d.long:
+        x = near_one(d, x)
     keep = d.pick(None, 0, 1)
     axes = d.axes(rank) if rank and d.chance(0.8) else None
     as_input = d.v >= (13 if d.op == "ReduceSum" else 18)
     if not as_input:
-        return d.node([x], {"axes": axes, "keepdims": keep}, scale=1)
+        return d.node([x], {"axes": axes, "keepdims": keep}, scale=1, summed=d.long if d.long and d.op == "ReduceSum" else 1)
     noop = d.pick(None, 0, 1)
     if axes is None and d.chance(0.5):
         axes = []
-    return d.node([x, None if axes is None else d.ints(axes)], {"keepdims": keep, "noop_with_empty_axes": noop}, scale=1, constants=(1,))
+    return d.node([x, None if axes is None else d.ints(axes)], {"keepdims": keep, "noop_with_empty_axes": noop}, scale=1, constants=(1,),
+                  summed=d.long if d.long and d.op == "ReduceSum" else 1)
 
 
 @spec("ArgMax", "ArgMin")
 def arg(d):
     rank = d.int(1, 4)
-    return d.node([d.x(0, d.shape(rank, rank, zero=0), "small")], {
-        "axis": d.maybe(d.axis(rank) if d.v >= 11 else d.int(0, rank - 1)), "keepdims": d.pick(None, 0, 1),
+    axis = d.maybe(d.axis(rank) if d.v >= 11 else d.int(0, rank - 1))
+    return d.node([d.x(0, d.filled(d.shape(rank, rank), axis or 0), "small")], {
+        "axis": axis, "keepdims": d.pick(None, 0, 1),
         "select_last_index": d.pick(None, 0, 1) if d.v >= 12 else None})
 
 
@@ -41,8 +53,10 @@ def cumulative(d):
     rank = d.int(1, 4)
     axis = np.array(d.axis(rank), dtype=d.type("T2"))
     x = d.x(0, d.shape(rank, rank))
+    if d.op == "CumProd" and d.long and is_float(x.dtype):
+        x = near_one(d, x)
     return d.node([x, axis.reshape(d.pick((), (1,)) if d.op == "CumSum" and d.chance(0.3) else ())],
-                  {"exclusive": d.pick(None, 0, 1), "reverse": d.pick(None, 0, 1)}, scale=1, constants=(1,))
+                  {"exclusive": d.pick(None, 0, 1), "reverse": d.pick(None, 0, 1)}, scale=1, constants=(1,), summed=d.long or 1)
 
 
 @spec("Softmax", "LogSoftmax", "Hardmax")
@@ -50,7 +64,7 @@ def softmax(d):
     rank = d.int(1, 4)
     low = -rank if d.v >= 11 else 0
     if d.op == "Hardmax":
-        x = d.x(0, d.shape(rank, rank, zero=0), "small")
+        x = d.x(0, d.shape(rank, rank, zero=0 if d.v < 13 else 0.02)[:-1] + (d.int(1, 4),), "small")
     else:
         x = d.x(0, d.shape(rank, rank))
     return d.node([x], {"axis": d.maybe(d.int(low, rank - 1)) if rank > 1 or d.v >= 13 else d.int(low, rank - 1)}, scale=1)
@@ -59,15 +73,17 @@ def softmax(d):
 @spec("TopK")
 def top_k(d):
     rank = d.int(1, 3)
-    shape = d.shape(rank, rank, 6, zero=0)
     axis = d.axis(rank) if d.v >= 11 else d.int(0, rank - 1)
+    shape = d.filled(d.shape(rank, rank, 6), axis)
     k = d.int(0 if d.chance(0.1) and d.v >= 10 else 1, shape[axis])
     x = d.x(0, shape, d.pick("small", "normal"))
     if d.v < 10:
-        return d.node([x], {"k": k, "axis": axis}, outputs=2)
+        return d.node([x], {"k": k, "axis": axis if axis != rank - 1 or d.chance(0.5) else None}, outputs=2)
     case = d.node([x, d.ints([k])], {"axis": d.pick(axis) if axis % rank != rank - 1 or d.chance(0.6) else None,
                                      "largest": d.pick(None, 0, 1) if d.v >= 11 else None,
-                                     "sorted": d.pick(None, 1) if d.v >= 11 else None}, outputs=2, constants=(1,))
+                                     "sorted": d.pick(None, 1, 1, 0) if d.v >= 11 else None}, outputs=2, constants=(1,))
+    if case.attrs["sorted"] == 0:
+        case.sort = (axis, case.attrs["largest"] == 0)  # in which order they come, the text leaves open
     return case
 
 
@@ -186,21 +202,21 @@ def center_crop_pad(d):
     rank = d.int(1, 4)
     axes = d.axes(rank) if d.chance(0.5) else None
     count = rank if axes is None else len(axes)
-    return d.node([d.x(0, d.shape(rank, rank, 6, zero=0)), np.array([d.int(1, 7) for _ in range(count)], dtype=d.type("Tind"))],
+    return d.node([d.x(0, d.shape(rank, rank, 6)), np.array([d.int(1, 7) for _ in range(count)], dtype=d.type("Tind"))],
                   {"axes": axes}, constants=(1,))
 
 
 @spec("DepthToSpace")
 def depth_to_space(d):
     b = d.int(1, 3)
-    return d.node([d.x(0, (d.int(1, 2), b * b * d.int(1, 3), d.int(1, 3), d.int(1, 3)))],
+    return d.node([d.x(0, (d.batch(1, 2), b * b * d.int(1, 3), d.dim(1, 3), d.dim(1, 3)))],
                   {"blocksize": b, "mode": d.pick(None, "DCR", "CRD") if d.v >= 11 else None})
 
 
 @spec("SpaceToDepth")
 def space_to_depth(d):
     b = d.int(1, 3)
-    return d.node([d.x(0, (d.int(1, 2), d.int(1, 3), b * d.int(1, 3), b * d.int(1, 3)))],
+    return d.node([d.x(0, (d.batch(1, 2), d.dim(1, 3), b * d.dim(1, 3, 513), b * d.dim(1, 3, 513)))],
                   {"blocksize": b, "mode": d.pick(None, "DCR", "CRD") if d.v >= 28 else None})
 
 
@@ -218,7 +234,7 @@ def reshape(d):
     count = int(np.prod(shape))
     new, rest = [], max(count, 1)
     for _ in range(d.int(0, 4)):
-        f = d.pick(*[k for k in range(1, rest + 1) if rest % k == 0])
+        f = d.pick(*[k for k in range(1, min(rest, LONG[-1]) + 1) if rest % k == 0], rest)
         new.append(f)
         rest //= f
     new.insert(d.int(0, len(new)), rest)
@@ -247,7 +263,7 @@ def flatten(d):
 
 @spec("Squeeze")
 def squeeze(d):
-    shape = [d.pick(1, 1, 2, 3) for _ in range(d.int(1, 5))]
+    shape = [d.batch(2, 2) if d.chance(0.2) else d.pick(1, 1, d.dim(2, 3)) for _ in range(d.int(1, 5))]
     ones = [i for i, s in enumerate(shape) if s == 1]
     axes = None
     if ones and d.chance(0.7):
@@ -290,20 +306,43 @@ def shape_of(d):
 @spec("Constant")
 def constant(d):
     from draw import tensor
-    kind = d.pick("value", *(["value_float", "value_int", "value_ints", "value_floats", "value_string", "value_strings"] if d.v >= 12
-                             else []))
+    kind = d.pick("value", *(["sparse_value"] if d.v >= 11 else []),
+                  *(["value_float", "value_int", "value_ints", "value_floats", "value_string", "value_strings"] if d.v >= 12 else []))
+    if kind == "sparse_value":
+        return sparse_constant(d)
     value = {"value": lambda: tensor(d.array(d.shape(0, 3), d.type("T")), "v"), "value_float": lambda: d.float(-2, 2),
-             "value_int": lambda: d.int(-9, 9), "value_ints": lambda: [d.int(-9, 9) for _ in range(d.int(1, 4))],
-             "value_floats": lambda: [d.float(-9, 9) for _ in range(d.int(1, 4))], "value_string": lambda: "ab\0c",
-             "value_strings": lambda: ["", "abc", "zürich"]}[kind]()
-    return d.node([], {kind: value})
+             "value_int": lambda: d.int(-9, 9), "value_ints": lambda: [d.int(-9, 9) for _ in range(d.dim(1, 4))],
+             "value_floats": lambda: [d.float(-9, 9) for _ in range(d.int(1, 4))], "value_string": lambda: d.pick("ab\0c", "", "zürich"),
+             "value_strings": lambda: d.pick(["", "abc", "zürich"], ["a"], ["x"] * 20)}[kind]()
+    case = d.node([], {kind: value})
+    case.sizes = set(value.dims) if kind == "value" else {len(value)} if isinstance(value, list) else set()
+    return case
+
+
+def sparse_constant(d):
+    """Values at places, as positions in the whole or as coordinates; the rest is zero."""
+    from draw import tensor
+    shape = d.shape(1, 3, zero=0)
+    dtype = d.type("T", lambda t: t != STRING and not any(t.name.startswith(n) for n in ("int4", "uint4", "int2", "uint2", "float4")))
+    places = np.sort(d.rng.permutation(int(np.prod(shape)))[:d.int(0 if d.chance(0.1) else 1, min(6, int(np.prod(shape))))])
+    values = d.array((len(places),), dtype)
+    where = places if d.chance(0.5) else np.stack(np.unravel_index(places, shape), axis=-1)
+    sparse = onnx.SparseTensorProto(values=tensor(values, "v"), indices=tensor(where.astype(np.int64), "i"), dims=shape)
+    full = np.zeros(int(np.prod(shape)), dtype)
+    full[places] = values
+    case = d.node([], {"sparse_value": sparse})
+    case.oracle = lambda case: [full.reshape(shape)]
+    return case
 
 
 @spec("ConstantOfShape")
 def constant_of_shape(d):
     from draw import tensor
     value = None if d.chance(0.3) else tensor(d.array((1,), d.type("T2")), "value")
-    return d.node([d.ints(list(d.shape(0, 4)))], {"value": value}, constants=(0,))
+    shape = d.shape(0, 4, long=0.3)
+    case = d.node([d.ints(list(shape))], {"value": value}, constants=(0,))
+    case.sizes = set(shape)
+    return case
 
 
 @spec("Range")
@@ -313,10 +352,15 @@ def number_range(d):
     if is_float(dtype) and d.chance(0.5):
         delta = d.pick(0.5, -0.25, 1.5)
     start = d.int(-5, 5)
-    limit = start + d.int(-1, 6) * delta
+    count = d.dim(-1, 6)
+    if count > 16 and (dtype == np.int16 or dtype.itemsize == 2):  # that are told apart
+        count, delta = 33, 1
+    limit = start + count * delta
     if is_float(dtype) and d.chance(0.4):
         limit += 0.125
-    return d.node([np.array(v).astype(dtype) for v in (start, limit, delta)], {"stash_type": d.pick(None, 1) if d.v >= 27 else None}, constants=(0, 1, 2))
+    case = d.node([np.array(v).astype(dtype) for v in (start, limit, delta)], {"stash_type": d.pick(None, 1, 11) if d.v >= 27 else None}, constants=(0, 1, 2))
+    case.sizes = {max(0, count)}
+    return case
 
 
 @spec("EyeLike")
@@ -337,7 +381,7 @@ def gather(d):
     rank = d.int(1, 4)
     shape = d.shape(rank, rank, zero=0)
     axis = d.axis(rank) if d.v >= 11 else d.int(0, rank - 1)
-    return d.node([d.x(0, shape), indices(d, d.shape(0, 3), shape[axis], d.type("Tind"), d.v >= 11)],
+    return d.node([d.x(0, shape), indices(d, d.shape(0, 3, zero=0.03), shape[axis], d.type("Tind"), d.v >= 11)],
                   {"axis": axis if axis or d.chance(0.5) else None}, constants=(1,))
 
 
@@ -347,7 +391,7 @@ def gather_elements(d):
     shape = d.shape(rank, rank, zero=0)
     axis = d.axis(rank)
     where = [d.int(1, s) for s in shape]
-    where[axis] = d.int(1, 5)
+    where[axis] = d.dim(1, 5) if d.chance(0.95) else 0
     return d.node([d.x(0, shape), indices(d, where, shape[axis], d.type("Tind"))], {"axis": axis if axis or d.chance(0.5) else None})
 
 
@@ -367,8 +411,8 @@ def gather_nd(d):
 
 @spec("OneHot")
 def one_hot(d):
-    depth = d.int(1, 5)
-    shape = d.shape(0, 3, zero=0)
+    depth = d.dim(1, 5, 100)
+    shape = d.shape(0, 3)
     axis = d.maybe(d.int(-len(shape) - 1, len(shape)))
     index = d.type("T1")
     values = d.array((2,), d.type("T3"))
@@ -380,8 +424,8 @@ def one_hot(d):
 
 @spec("ReverseSequence")
 def reverse_sequence(d):
-    shape = d.shape(2, 4, 5, zero=0)
     batch = d.int(0, 1)
+    shape = d.filled(d.shape(2, 4, 5), 0, 1)
     return d.node([d.x(0, shape), d.ints([d.int(1, shape[1 - batch]) for _ in range(shape[batch])])],
                   {"batch_axis": batch if batch != 1 or d.chance(0.5) else None, "time_axis": 1 - batch if batch != 1 or d.chance(0.5) else None})
 
@@ -389,8 +433,8 @@ def reverse_sequence(d):
 @spec("Compress")
 def compress(d):
     rank = d.int(1, 4)
-    shape = d.shape(rank, rank, zero=0)
     axis = d.maybe(d.axis(rank) if d.v >= 11 else d.int(0, rank - 1))
+    shape = d.filled(d.shape(rank, rank), *(range(rank) if axis is None else [axis]))
     n = int(np.prod(shape)) if axis is None else shape[axis]
     return d.node([d.x(0, shape), d.array((d.int(1, n),), BOOL)], {"axis": axis})
 
@@ -407,7 +451,14 @@ def unique(d):
     x = d.x(0, shape, "small")
     if x.dtype.kind in "iuf" and x.dtype != STRING:
         x = np.clip(x, 0, 2).astype(x.dtype)
-    return d.node([x], {"axis": d.maybe(d.axis(rank)), "sorted": d.pick(None, 0, 1)}, outputs=d.int(1, 4))
+    axis = d.maybe(d.axis(rank))
+    if axis is None and d.chance(0.05):
+        x = x[:0]
+    return d.node([x], {"axis": axis, "sorted": d.pick(None, 0, 1)}, outputs=d.int(1, 4))
+
+
+def updates(d, shape, x, reduction):
+    return near_one(d, np.empty(shape, x.dtype)) if reduction == "mul" and d.long and is_float(x.dtype) else d.array(shape, x.dtype)
 
 
 def distinct(d, where, shape, axis):
@@ -430,13 +481,15 @@ def scatter_elements(d):
     if x.dtype in (BOOL, STRING):
         reduction = None
     where = [d.int(1, s) for s in shape]
+    if d.chance(0.03):
+        where[at] = 0
     if reduction in (None, "none"):
         index = distinct(d, where, shape, at)
         if d.v < 11:
             index = index % shape[at]
     else:
         index = indices(d, where, shape[at], I64)
-    return d.node([x, index.astype(d.type("Tind")), d.array(where, x.dtype)],
+    return d.node([x, index.astype(d.type("Tind")), updates(d, where, x, reduction)],
                   {"axis": axis if axis or d.chance(0.5) else None, "reduction": reduction}, scale=1)
 
 
@@ -451,7 +504,7 @@ def scatter_nd(d):
         reduction = None
     if reduction in (None, "none"):
         places = int(np.prod(shape[:depth]))
-        n = d.int(1, places)
+        n = d.int(1, places) if d.chance(0.95) else 0
         flat = d.rng.permutation(places)[:n]
         index = np.stack(np.unravel_index(flat, shape[:depth]), axis=-1).astype(I64)
         if d.chance(0.3):
@@ -460,18 +513,19 @@ def scatter_nd(d):
             index = index[None]
     else:
         index = nd_indices(d, shape, d.shape(1, 2, zero=0), depth)
-    return d.node([x, index.astype(np.int64), d.array(index.shape[:-1] + shape[depth:], x.dtype)], {"reduction": reduction}, scale=1)
+    return d.node([x, index.astype(np.int64), updates(d, index.shape[:-1] + shape[depth:], x, reduction)], {"reduction": reduction}, scale=1)
 
 
 @spec("TensorScatter")
 def tensor_scatter(d):
     rank = d.int(3, 4)
-    shape = list(d.shape(rank, rank, 4, zero=0))
+    shape = list(d.shape(rank, rank, 4))
     axis = d.pick(*range(1, rank))
-    shape[axis] = d.int(2, 6)
+    shape[axis] = d.dim(2, 6)
     update = list(shape)
     mode = d.pick(None, "linear", "circular")
     update[axis] = d.int(1, shape[axis])
     top = shape[axis] - update[axis] if mode != "circular" else shape[axis] - 1
     where = d.maybe(d.ints([d.int(0, top) for _ in range(shape[0])]), 0.8)
-    return d.node([d.x(0, shape), d.x(1, update), where], {"axis": axis - rank if d.chance(0.5) else axis, "mode": mode})
+    return d.node([d.x(0, shape), d.x(1, update), where],
+                  {"axis": None if axis == rank - 2 and d.chance(0.5) else axis - rank if d.chance(0.5) else axis, "mode": mode})

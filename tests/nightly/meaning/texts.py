@@ -136,7 +136,7 @@ def one_hot_encoder(case):
 def mel_weight_matrix(case):
     bands, length, rate = (int(case.inputs[i]) for i in range(3))
     low, high = (2595 * np.log10(1 + float(case.inputs[i]) / 700) for i in (3, 4))
-    hertz = 700 * (10 ** (low + np.arange(bands + 2) * (high - low) / (bands + 2) / 2595) - 1)
+    hertz = 700 * (10 ** ((low + np.arange(bands + 2) * (high - low) / (bands + 2)) / 2595) - 1)
     edges = np.floor((length + 1) * hertz / rate)
     y = np.zeros((length // 2 + 1, bands))
     for band in range(bands):
