@@ -385,10 +385,12 @@ static void test_text_to_small_floats(void **state) {
         int saturate;
         double value;
     } cases[] = {
-        {"INF", NULL, TN_F8E4M3FNUZ, 1, 240},  {"INF", NULL, TN_F8E4M3FNUZ, 0, NAN},   {"-INF", NULL, TN_F8E4M3FN, 1, -448},
-        {"1e9", NULL, TN_F8E4M3FN, 0, NAN},    {"-1e9", NULL, TN_F8E5M2, 0, -INFINITY}, {"-1e9", NULL, TN_F8E5M2, 1, -57344},
-        {"1e9", NULL, TN_F8E5M2FNUZ, 0, NAN},  {"1.5", NULL, TN_F8E5M2FNUZ, 0, 1.5},   {"3", "down", TN_F8E8M0, 1, 2},
-        {"3", "up", TN_F8E8M0, 1, 4},          {"2.9", "nearest", TN_F8E8M0, 1, 2},    {"3", "nearest", TN_F8E8M0, 0, 4},
+        {"INF", NULL, TN_F8E4M3FNUZ, 1, 240},    {"INF", NULL, TN_F8E4M3FNUZ, 0, NAN},
+        {"-INF", NULL, TN_F8E4M3FN, 1, -448},    {"1e9", NULL, TN_F8E4M3FN, 0, NAN},
+        {"-1e9", NULL, TN_F8E5M2, 0, -INFINITY}, {"-1e9", NULL, TN_F8E5M2, 1, -57344},
+        {"1e9", NULL, TN_F8E5M2FNUZ, 0, NAN},    {"1.5", NULL, TN_F8E5M2FNUZ, 0, 1.5},
+        {"3", "down", TN_F8E8M0, 1, 2},          {"3", "up", TN_F8E8M0, 1, 4},
+        {"2.9", "nearest", TN_F8E8M0, 1, 2},     {"3", "nearest", TN_F8E8M0, 0, 4},
         {"1e60", "down", TN_F8E8M0, 0, NAN},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -434,11 +436,17 @@ static void test_dropout(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_split),           cmocka_unit_test(test_concat),
-        cmocka_unit_test(test_normalize),       cmocka_unit_test(test_patterns),
-        cmocka_unit_test(test_bad_patterns),    cmocka_unit_test(test_pattern_time),
-        cmocka_unit_test(test_full_match),      cmocka_unit_test(test_ngrams),
-        cmocka_unit_test(test_numbers_to_text), cmocka_unit_test(test_text_to_numbers), cmocka_unit_test(test_text_to_small_floats),
+        cmocka_unit_test(test_split),
+        cmocka_unit_test(test_concat),
+        cmocka_unit_test(test_normalize),
+        cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_bad_patterns),
+        cmocka_unit_test(test_pattern_time),
+        cmocka_unit_test(test_full_match),
+        cmocka_unit_test(test_ngrams),
+        cmocka_unit_test(test_numbers_to_text),
+        cmocka_unit_test(test_text_to_numbers),
+        cmocka_unit_test(test_text_to_small_floats),
         cmocka_unit_test(test_dropout),
     };
     return cmocka_run_group_tests_name("onnx/string", tests, NULL, NULL);
