@@ -46,9 +46,12 @@ static tn_status count_block(const tn_graph *g, const tn_block_run *run, used_li
     return status;
 }
 
-static void put_block(const tn_graph *g, const tn_block_run *run, const used_list *list, tn_text *out) {
-    tn_text_printf(out, "  %" PRIu32 " x %" PRIu32 " nodes from %s", run->count, run->nodes,
-                   short_name(tn_node_op_name(g, run->first)));
+static void put_block(const tn_graph *g, const tn_block_run *run, uint32_t places, const used_list *list,
+                      tn_text *out) {
+    tn_text_printf(out, "  %" PRIu32 " x %" PRIu32 " nodes ", run->count, run->nodes);
+    if (places > 1)
+        tn_text_printf(out, "in %" PRIu32 " places, the first ", places);
+    tn_text_printf(out, "from %s", short_name(tn_node_op_name(g, run->first)));
     if (*tn_node_name(g, run->first)) {
         tn_text_add(out, " ");
         tn_cli_name(out, tn_node_name(g, run->first));
@@ -60,10 +63,11 @@ static void put_block(const tn_graph *g, const tn_block_run *run, const used_lis
     tn_text_add(out, list->len > OPERATORS_SHOWN ? ", ...\n" : "\n");
 }
 
-static void put_json(const tn_graph *g, const tn_block_run *run, const used_list *list, tn_text *out) {
+static void put_json(const tn_graph *g, const tn_block_run *run, uint32_t places, const used_list *list, tn_text *out) {
     const char *op = short_name(tn_node_op_name(g, run->first)), *name = tn_node_name(g, run->first);
-    tn_text_printf(out, "{\"count\": %" PRIu32 ", \"nodes\": %" PRIu32 ", \"first\": {\"operator\": ", run->count,
-                   run->nodes);
+    tn_text_printf(
+        out, "{\"count\": %" PRIu32 ", \"nodes\": %" PRIu32 ", \"places\": %" PRIu32 ", \"first\": {\"operator\": ",
+        run->count, run->nodes, places);
     tn_text_json(out, op, strlen(op));
     tn_text_add(out, ", \"name\": ");
     tn_text_json(out, name, strlen(name));
@@ -76,18 +80,32 @@ static void put_json(const tn_graph *g, const tn_block_run *run, const used_list
     tn_text_add(out, "}}");
 }
 
+/* All runs of equal blocks as one: their number of blocks; how many runs they are. */
+static uint32_t gather_kind(tn_block_runs *runs, uint32_t kind) {
+    uint32_t places = 1;
+    for (uint32_t i = kind + 1; i < runs->len; i++)
+        if (runs->data[i].kind == kind) {
+            runs->data[kind].count += runs->data[i].count;
+            places++;
+        }
+    return places;
+}
+
 static void put(const tn_graph *g, bool json, tn_text *out) {
     tn_block_runs runs = {0};
     used_list list = {0};
     tn_status status = tn_blocks_find(g, tn_graph_region(g), &runs);
     tn_text_add(out, json ? "[" : runs.len ? "repeated blocks:\n" : "");
     for (uint32_t i = 0; i < runs.len && status == TN_OK; i++) {
+        if (runs.data[i].kind != i)
+            continue; /* shown with the first of its kind */
+        uint32_t places = gather_kind(&runs, i);
         status = count_block(g, &runs.data[i], &list);
         if (status == TN_OK && json) {
             tn_text_add(out, i ? ",\n  " : "\n  ");
-            put_json(g, &runs.data[i], &list, out);
+            put_json(g, &runs.data[i], places, &list, out);
         } else if (status == TN_OK) {
-            put_block(g, &runs.data[i], &list, out);
+            put_block(g, &runs.data[i], places, &list, out);
         }
     }
     tn_text_add(out, json ? "]" : "");

@@ -210,13 +210,45 @@ static tn_status take(finder *f, candidate c, tn_block_runs *runs) {
         if ((uint64_t)c.period * (count - 1) >= TN_BLOCKS_LEAST) {
             memset(f->taken + c.start, 1, (size_t)count * c.period);
             if (!tn_vec_push(f->g->heap, runs,
-                             ((tn_block_run){{c.start}, c.period, count}))) /* the position, for sorting */
+                             ((tn_block_run){{c.start}, c.period, count, 0}))) /* the position, for sorting */
                 return tn_error_status();
         }
         c.start += count * c.period;
         c.count -= count;
     }
     return TN_OK;
+}
+
+/* The nodes of a run's second block and where they read: in the block, so far back in the run, or before it. */
+static uint64_t hash_run(const finder *f, const tn_block_run *run) {
+    uint32_t start = run->first.id, block = start + run->nodes; /* positions */
+    uint64_t hash = run->nodes;
+    for (uint32_t at = block; at < block + run->nodes; at++) {
+        hash = tn_hash_mix(hash, f->hash[at]);
+        for (uint32_t i = 0; i < tn_node_input_count(f->g, f->node[at]); i++) {
+            tn_value v = tn_node_input(f->g, f->node[at], i);
+            int32_t place = place_of(f, v);
+            bool inside = place >= (int32_t)start;
+            hash =
+                tn_hash_mix(hash, inside ? (uint64_t)(at - (uint32_t)place) << 32 | f->g->value.data[v.id].index : 0);
+        }
+    }
+    return hash;
+}
+
+/* Something between two blocks makes two runs of what are the same layers. */
+static tn_status number_kinds(const finder *f, tn_block_runs *runs) {
+    tn_map kinds = {0};
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < runs->len && status == TN_OK; i++) {
+        tn_block_run *run = &runs->data[i];
+        uint64_t hash = hash_run(f, run), first = i;
+        if (!tn_map_get(&kinds, hash, &first) && !tn_map_put(f->g->heap, &kinds, hash, i))
+            status = tn_error_status();
+        run->kind = (uint32_t)first;
+    }
+    tn_map_free(f->g->heap, &kinds);
+    return status;
 }
 
 static tn_status choose(finder *f, tn_block_runs *runs) {
@@ -226,9 +258,10 @@ static tn_status choose(finder *f, tn_block_runs *runs) {
         TN_TRY(take(f, f->candidates.data[i], runs));
     if (runs->len)
         qsort(runs->data, runs->len, sizeof *runs->data, by_start);
+    tn_status status = number_kinds(f, runs);
     for (uint32_t i = 0; i < runs->len; i++)
         runs->data[i].first = f->node[runs->data[i].first.id];
-    return TN_OK;
+    return status;
 }
 
 static tn_status prepare(finder *f, tn_region region) {

@@ -9,6 +9,7 @@
 typedef struct tn_block_run {
     tn_node first; /* of the first block */
     uint32_t nodes, count;
+    uint32_t kind; /* runs of equal blocks have one number, that of the first of them in the list */
 } tn_block_run;
 typedef TN_VEC(tn_block_run) tn_block_runs;
 

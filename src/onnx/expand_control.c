@@ -109,6 +109,7 @@ typedef struct body {
     uint32_t *free_axes; /* [carried] a bit for each axis whose size may change */
     bool *wrapped;       /* [carried] enters as an optional, is what it holds after each trip */
     bool counted;        /* Scan: one argument more, the number of the trip */
+    int64_t limit;       /* Loop: trips at most, where known, else -1 */
     build_fn *build;
     void *ctx;
     tn_region region;
@@ -281,7 +282,12 @@ static tn_status build_loop(tn_expand *x, void *ctx, const tn_value *args, tn_va
     const body *b = ctx;
     tn_graph *g = x->graph;
     tn_value trip = body_draws(x) ? trip_of(g, tn_onnx_trip(g, x->node), args[0]) : (tn_value){0};
-    TN_TRY(tn_expand_trip(x, 0, trip, b->carried, args, b->results - 1, results + 1));
+    const tn_counter counter = {args[0], b->limit, x->driver->counters};
+    if (b->limit >= 0)
+        x->driver->counters = &counter;
+    tn_status status = tn_expand_trip(x, 0, trip, b->carried, args, b->results - 1, results + 1);
+    x->driver->counters = counter.outer;
+    TN_TRY(status);
     TN_TRY(truth(x, results[1], &results[1]));
     results[0] = tn_add(g, args[0], tn_scalar(g, TN_I64, 1));
     return tn_graph_check(g);
@@ -329,6 +335,8 @@ static tn_status expand_loop(tn_expand *x) {
         v = tn_reshape_dims(g, v, 0, NULL);
         *(i ? &in[1] : &limit) = v;
     }
+    if (!tn_expand_has(x, 0) || tn_expand_contents_i64(x, 0, &b.limit, 1) != 1)
+        b.limit = -1;
     in[0] = tn_scalar(g, TN_I64, 0);
     if (!in[1].id)
         in[1] = tn_scalar(g, TN_BOOL, 1);

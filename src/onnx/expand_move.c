@@ -3,6 +3,8 @@
 #include <inttypes.h>
 
 #include "onnx/expand_common.h"
+#include "onnx/expander.h"
+#include "ops/scalar.h"
 
 static tn_status expand_transpose(tn_expand *x) {
     int rank = tn_expand_rank(x, 0), perm[TN_MAX_RANK];
@@ -170,6 +172,67 @@ static tn_status slice_axis(tn_expand *x, tn_dim from, tn_dim to, int64_t step, 
     return TN_OK;
 }
 
+/* What a position of one element is reckoned from, and how far: adding constants leads back, so do views and conversions. */
+static tn_value reckoned_from(tn_expand *x, tn_value v, int64_t *distance) {
+    const tn_graph *g = x->graph;
+    *distance = 0;
+    for (int look = 0; look < 16; look++) {
+        tn_node n = tn_value_producer(g, v);
+        const tn_op *op = n.id ? tn_node_op(g, n) : NULL;
+        tn_value from = op && tn_node_input_count(g, n) ? tn_node_input(g, n, 0) : (tn_value){0};
+        if (!from.id || tn_value_rank(g, from) < 0 || tn_value_rank(g, from) > 1 ||
+            (tn_value_rank(g, from) == 1 && !tn_size_is(x, tn_value_dim(g, from, 0), 1)))
+            return v;
+        if (op->lowering == TN_LOWER_SCALAR && op->code == TN_SCALAR_ADD) {
+            const tn_dim *known;
+            int64_t number;
+            int at = tn_value_contents(g, from, &known) == 1 && tn_dim_is_const(g, *known, &number) ? 0 : 1;
+            if (at == 1 &&
+                (tn_value_contents(g, tn_node_input(g, n, 1), &known) != 1 || !tn_dim_is_const(g, *known, &number)))
+                return v;
+            if (number > INT32_MAX || number < INT32_MIN)
+                return v;
+            *distance += number;
+            from = tn_node_input(g, n, at == 0);
+        } else if (!(op->traits & TN_VIEW) && !(op->lowering == TN_LOWER_SCALAR && op->code == TN_SCALAR_CAST &&
+                                                tn_value_dtype(g, from) == TN_I64 &&
+                                                (tn_value_dtype(g, v) == TN_I64 || tn_value_dtype(g, v) == TN_I32))) {
+            return v;
+        }
+        v = from;
+    }
+    return v;
+}
+
+/* The number of elements between two positions that move with the trips of a loop and never leave the axis, else -1. */
+static int64_t moving_size(tn_expand *x, tn_value start, tn_value end, tn_dim size) {
+    int64_t from, to, low, high;
+    tn_value a = reckoned_from(x, start, &from), b = reckoned_from(x, end, &to);
+    tn_dim_bounds(x->graph, size, &low, &high);
+    for (const tn_counter *c = x->driver->counters; c; c = c->outer)
+        if (c->value.id == a.id && a.id == b.id)
+            return c->limit <= INT32_MAX && from >= 0 && from <= to && to <= INT32_MAX && c->limit - 1 + to <= low
+                       ? to - from
+                       : -1;
+    return -1;
+}
+
+/* A slice of known size along one axis. */
+static tn_status slice_moving(tn_expand *x, tn_value start, int axis, int64_t count) {
+    tn_graph *g = x->graph;
+    int rank = tn_expand_rank(x, 0);
+    static const int64_t zeros[TN_MAX_RANK] = {0};
+    tn_value parts[3] = {tn_constant_i64(g, 1, axis, zeros), start, tn_constant_i64(g, 1, rank - axis - 1, zeros)};
+    tn_value in[2] = {tn_expand_input(x, 0), tn_concat(g, 0, 3, parts)};
+    TN_BUILT(x, in[0]);
+    tn_dim *size = tn_expand_value_dims(x, in[0]);
+    if (!size)
+        return tn_error_status();
+    size[axis] = tn_size(x, count);
+    const tn_attr attr = TN_A_DIMS("size", (uint32_t)rank, size);
+    return tn_expand_set(x, 0, tn_graph_add(g, "dynamic_slice", 2, in, 1, &attr));
+}
+
 /* With positions that only data decide, and steps of 1: the rank stays, and so do the sizes of the other axes. */
 static tn_status slice_by_data(tn_expand *x, const char *reason) {
     tn_graph *g = x->graph;
@@ -202,11 +265,14 @@ static tn_status slice_by_data(tn_expand *x, const char *reason) {
     for (int i = 0; i < n; i++)
         list[i] = axes[i];
     tn_dim length = tn_size(x, n);
+    int64_t moving = n == 1 ? moving_size(x, in[1], in[2], tn_expand_dim(x, 0, axes[0])) : -1;
     for (uint32_t i = 1; i < 3; i++) {
         in[i] = tn_cast(g, in[i], TN_I64);
         if (tn_expand_rank(x, i) != 1 || !tn_size_is(x, tn_expand_dim(x, i, 0), n)) /* checked at run time */
             in[i] = tn_reshape_dims(g, in[i], 1, &length);
     }
+    if (moving >= 0)
+        return slice_moving(x, in[1], axes[0], moving);
     const tn_attr attr = {.key = "axes", .kind = TN_ATTR_INTS, .count = (uint32_t)n, .as.ints = list};
     return tn_expand_set(x, 0, tn_graph_add(g, "dynamic_strided_slice", 3, in, 1, &attr));
 }

@@ -5,16 +5,24 @@
 #include "onnx/model.h"
 #include "onnx/op.h"
 
+/* The number of the trip of a loop whose body is being expanded: from 0 to limit - 1. */
+typedef struct tn_counter {
+    tn_value value;
+    int64_t limit;
+    const struct tn_counter *outer;
+} tn_counter;
+
 /* The driver's state for one graph. */
 typedef struct tn_expander {
     tn_graph *graph;
-    tn_map opsets;      /* versions by domain: hash of the name -> version */
-    tn_map functions;   /* string id -> function + 1 */
-    tn_map declared;    /* string id of a value's name -> index of its type in graph->metadata */
-    uint64_t budget;    /* nodes that may still be copied */
-    uint32_t late_node; /* the node that must not be put off; 0: none */
-    int depth;          /* of bodies being expanded */
-    bool writable;      /* nodes stay whose primitives have no way back */
+    tn_map opsets;              /* versions by domain: hash of the name -> version */
+    tn_map functions;           /* string id -> function + 1 */
+    tn_map declared;            /* string id of a value's name -> index of its type in graph->metadata */
+    uint64_t budget;            /* nodes that may still be copied */
+    uint32_t late_node;         /* the node that must not be put off; 0: none */
+    int depth;                  /* of bodies being expanded */
+    const tn_counter *counters; /* innermost first */
+    bool writable;              /* nodes stay whose primitives have no way back */
     tn_text warnings;
     uint32_t warning_count;
 } tn_expander;

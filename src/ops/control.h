@@ -25,6 +25,9 @@ bool tn_control_truth(const tn_tensor *tensor);
 /* Where in `rows` the entry of stacked output `index` begins; `count` where there is none, or after the last. */
 uint32_t tn_loop_row(const int64_t *rows, uint32_t count, uint32_t index);
 
+/* control_trips.c: the trips of a while that counts them up to a known limit, whatever else it does; null: not known. */
+tn_dim tn_while_trips(tn_infer *c);
+
 tn_status tn_while_infer(tn_infer *c);
 tn_status tn_while_eval(tn_eval *e);
 tn_status tn_scan_infer(tn_infer *c);

@@ -147,9 +147,12 @@ tn_status tn_while_infer(tn_infer *c) {
     }
     tn_dim trips = {0};
     for (uint32_t i = n; i < c->outputs; i++) {
-        /* all stacked outputs have as many rows as there were trips: one symbol */
-        if (!trips.id && tn_value_rank(g, tn_region_result(g, body, i)) >= 0)
-            trips = tn_infer_fresh(c, i, 0, 0, INT64_MAX);
+        /* all stacked outputs have as many rows as there were trips: one size */
+        if (!trips.id && tn_value_rank(g, tn_region_result(g, body, i)) >= 0) {
+            trips = tn_while_trips(c);
+            if (!trips.id)
+                trips = tn_infer_fresh(c, i, 0, 0, INT64_MAX);
+        }
         TN_TRY(stacked_type(c, tn_region_result(g, body, i), i, trips));
     }
     return TN_OK;

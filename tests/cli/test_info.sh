@@ -52,9 +52,18 @@ echo "20000 nodes: $((($(date +%s%N) - start) / 1000000)) ms"
 says "$out" "repeated blocks:" "  100 x 200 nodes from exp: 99 cos, 99 sin, 1 exp, 1 add"
 expect 0 info "$work/blocks.txt" --json --backend ref
 valid_json "$out"
-says "$out" '"blocks": [' '{"count": 100, "nodes": 200, "first": {"operator": "exp", "name": ""}, "operators": {"cos": 99, "sin": 99, "exp": 1, "add": 1}}'
+says "$out" '"blocks": [' '{"count": 100, "nodes": 200, "places": 1, "first": {"operator": "exp", "name": ""}, "operators": {"cos": 99, "sin": 99, "exp": 1, "add": 1}}'
 expect 0 info "$work/pair.txt" --json
 says "$out" '"blocks": []'
+# two runs of one kind are one line
+awk 'BEGIN {
+    print "tenon 1\ngraph (%1 \"x\": f32[4]) -> (\"y\") {"
+    for (v = 1; v <= 41; v++)
+        printf "  %%%d = %s(%%%d) : f32[4]\n", v + 1, v == 21 ? "floor" : (v > 21 ? v - 1 : v) % 4 == 1 ? "exp" : "sin", v
+    print "  return(%42)\n}" }' >"$work/places.txt"
+expect 0 info "$work/places.txt"
+says "$out" "  10 x 4 nodes in 2 places, the first from exp: 3 sin, 1 exp"
+[ "$(grep -c ' nodes in ' "$out")" = 1 ] || fail "shown twice: $(cat "$out")"
 # what a run costs, by operator
 expect 0 info "$TENON_SOURCE/examples/data/mnist-cnn.onnx"
 says "$out" "a run computes " " MFLOP and moves " "conv " "dot "

@@ -83,6 +83,32 @@ static void several(void **state) {
     tn_graph_destroy(g);
 }
 
+static void kinds(tn_graph *g, uint32_t runs, const uint32_t *wanted) {
+    tn_block_runs found = {0};
+    assert_int_equal(tn_blocks_find(g, tn_graph_region(g), &found), TN_OK);
+    assert_int_equal(found.len, runs);
+    for (uint32_t i = 0; i < runs; i++)
+        assert_int_equal(found.data[i].kind, wanted[i]);
+    tn_vec_free(g->heap, &found);
+}
+
+/* Equal layers with others between them are of one kind; what is wired otherwise is not. */
+static void places(void **state) {
+    (void)state;
+    tn_graph *g = tn_graph_create();
+    tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", 4)), shared = tn_exp(g, x);
+    static const int count[] = {4, 5, 4, 6};
+    for (int run = 0; run < 4; run++) {
+        for (int i = 0; i < count[run]; i++)
+            x = layer(g, x, run == 2 ? x : shared, 2);
+        x = run == 0 ? tn_floor(g, x) : run == 1 ? tn_cos(g, x) : tn_neg(g, x);
+    }
+    tn_set_output(g, "y", x);
+    expect(g, 4, (const uint32_t[][2]){{4, 5}, {5, 5}, {4, 5}, {6, 5}});
+    kinds(g, 4, (const uint32_t[]){0, 0, 2, 0});
+    tn_graph_destroy(g);
+}
+
 /* The same operators, wired otherwise from the fifth block on: two runs. */
 static void wiring(void **state) {
     (void)state;
@@ -164,7 +190,8 @@ static void out_of_memory(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(layers), cmocka_unit_test(several), cmocka_unit_test(wiring),
-                                       cmocka_unit_test(large), cmocka_unit_test(out_of_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(layers), cmocka_unit_test(several),
+                                       cmocka_unit_test(wiring), cmocka_unit_test(places),
+                                       cmocka_unit_test(large),  cmocka_unit_test(out_of_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "support/one_node.h"
+#include "support/shape_checks.h"
 
 /* "axis=1 perm=[2,0,1]" as attributes. */
 static tn_text attributes(const char *text) {
@@ -198,7 +199,77 @@ static void test_condition(void **state) {
     }
 }
 
+/* A loop over the rows of a: what it slices at its own number, and how often it does. */
+typedef struct loop_case {
+    const char *shape; /* of a */
+    int64_t trips;     /* -1: as many as a has rows */
+    int64_t from, to;  /* added to the number of the trip */
+    bool ends;         /* the body may end it */
+    const char *want;  /* of the stacked slices */
+} loop_case;
+
+static void check_loop(const loop_case *c) {
+    tn_text g = message(), body = message(), attrs = message();
+    put_value(&body, 11, "i", TN_I64, "");
+    put_value(&body, 11, "go", TN_BOOL, "");
+    put_node(&body, "Add", "n0", "i,from", "start");
+    put_node(&body, "Add", "n1", "i,to", "end");
+    put_node(&body, "Slice", "n2", "a,start,end", "rows");
+    put_node(&body, c->ends ? "Less" : "Identity", "n3", c->ends ? "start,end" : "go", "on0");
+    put_node(&body, "Squeeze", "n4", "on0", "on");
+    put_text(&body, 2, "body");
+    put_value(&body, 12, "on", TN_BOOL, "");
+    put_value(&body, 12, "rows", TN_F32, NULL);
+    attr_graph(&attrs, "body", body);
+    put_ints(&g, 5, "from", 1, &c->from);
+    put_ints(&g, 5, "to", 1, &c->to);
+    put_ints(&g, 5, "zero", 1, (const int64_t[]){0});
+    put_ints(&g, 5, "number", 1, &c->trips);
+    put_value(&g, 11, "a", TN_F32, c->shape);
+    if (c->trips < 0) {
+        put_node(&g, "Shape", "s", "a", "shape");
+        put_node(&g, "Gather", "g", "shape,zero", "trips");
+    } else {
+        put_node(&g, "Identity", "s", "number", "trips");
+    }
+    put_message(&g, 1, node_bytes("Loop", "l", "trips,", "y", attrs));
+    put_value(&g, 12, "y", 0, NULL);
+    tn_text model = model_bytes(20, g);
+    tn_graph *graph = load_bytes(&model);
+    if (!graph || tn_onnx_expand(graph, 0) != TN_OK || tn_graph_verify(graph) != TN_OK)
+        fail_msg("%s", tn_error_message());
+    char text[200];
+    describe(graph, tn_graph_output(graph, 0), text, sizeof text);
+    if (strcmp(text, c->want) != 0)
+        fail_msg("a %s, %d trips, %d to %d: %s, not %s", c->shape, (int)c->trips, (int)c->from, (int)c->to, text,
+                 c->want);
+    tn_tensor *a = tn_tensor_create(TN_F32, 2, (const int64_t[]){3, 4});
+    tn_object *objects[] = {tn_tensor_object(a)};
+    const tn_value in[] = {tn_graph_input(graph, 0)};
+    shape_tally tally = {0};
+    (void)shapes_run(graph, 1, in, objects, &tally); /* rows of several sizes are not stacked */
+    if (tally.wrong)
+        fail_msg("%s", tally.first);
+    tn_tensor_destroy(a);
+    tn_graph_destroy(graph);
+    tn_text_free(&model);
+}
+
+static void test_loops(void **state) {
+    (void)state;
+    static const loop_case loops[] = {
+        {"3,4", 3, 0, 1, false, "f32[3,1,4]"},  {"3,4", 2, 1, 2, false, "f32[2,1,4]"},
+        {"3,4", 2, 0, 2, false, "f32[2,2,4]"},  {"3,4", 3, 0, 2, false, "f32[3,?,4]"}, /* leaves the axis */
+        {"3,4", 3, -1, 1, false, "f32[3,?,4]"}, {"3,4", 3, 1, 0, false, "f32[3,?,4]"},
+        {"3,4", 0, 0, 1, false, "f32[0,1,4]"},  {"M,4", 3, 0, 1, false, "f32[3,?,4]"},
+        {"M,4", -1, 0, 1, false, "f32[M,?,4]"}, {"3,4", 3, 0, 1, true, "f32[?,1,4]"},
+    };
+    for (size_t i = 0; i < sizeof loops / sizeof *loops; i++)
+        check_loop(&loops[i]);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_nodes), cmocka_unit_test(test_condition)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_nodes), cmocka_unit_test(test_condition),
+                                       cmocka_unit_test(test_loops)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
