@@ -97,6 +97,30 @@ static tn_status read_modes(tn_expand *x, tn_forest *f) {
     return TN_OK;
 }
 
+/* Whether a node that decides is reached from none that is no node's child: such nodes form a circle, or hang from one. */
+static tn_status check_circles(tn_expand *x, const tn_forest *f, const bool *child) {
+    bool *reached = tn_expand_alloc(x, (size_t)f->nodes, sizeof *reached);
+    int64_t *open = tn_expand_alloc(x, (size_t)f->nodes * 3, sizeof *open), count = 0;
+    if (!reached || !open)
+        return tn_error_status();
+    for (int64_t i = 0; i < f->nodes; i++)
+        if (!child[i])
+            open[count++] = i;
+    while (count > 0) {
+        int64_t i = open[--count];
+        if (reached[i] || f->mode[i] == TN_FOREST_LEAF)
+            continue;
+        reached[i] = true;
+        if (f->yes[i] >= 0)
+            open[count++] = f->yes[i];
+        if (f->no[i] >= 0)
+            open[count++] = f->no[i];
+    }
+    for (int64_t i = 0; i < f->nodes; i++)
+        TN_RULE(x, reached[i] || f->mode[i] == TN_FOREST_LEAF, "entry %" PRId64 " of the nodes is part of a circle", i);
+    return TN_OK;
+}
+
 /* A tree's root is the first node listed that is no node's child. */
 static tn_status find_roots(tn_expand *x, tn_forest *f, const place *places) {
     bool *child = tn_expand_alloc(x, (size_t)f->nodes, sizeof *child);
@@ -116,7 +140,7 @@ static tn_status find_roots(tn_expand *x, tn_forest *f, const place *places) {
         TN_RULE(x, root != INT64_MAX, "tree %" PRId64 " has no root: its nodes form a circle", places[i].tree);
         f->roots[f->trees++] = f->mode[root] == TN_FOREST_LEAF ? ~root : root;
     }
-    return TN_OK;
+    return check_circles(x, f, child);
 }
 
 static tn_status read_nodes(tn_expand *x, tn_forest *f, place **places) {

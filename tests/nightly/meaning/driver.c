@@ -161,6 +161,13 @@ static void put_failure(int status, const char *message) {
     fflush(out);
 }
 
+/* Whether a result is larger than a run may need: one that repeats an element may be told in a few bytes of memory. */
+static bool too_large(tn_object *object) {
+    if (tn_object_kind(object) != TN_KIND_TENSOR)
+        return false;
+    return tn_tensor_bytes(tn_object_tensor(object)) > MOST_BYTES;
+}
+
 /* --- one case -------------------------------------------------------------------------------------------------------------------- */
 
 static void run_case(tn_backend backend) {
@@ -193,8 +200,13 @@ static void run_case(tn_backend backend) {
         wanted[i] = (tn_output){.name = tn_model_output_name(model, i), .object = &got[i]};
     if (session)
         status = tn_session_run(session, inputs, in, outputs, wanted);
+    bool large = false;
+    for (uint32_t i = 0; i < outputs && session && status == TN_OK; i++)
+        large = large || too_large(got[i]);
     if (status != TN_OK) {
         put_failure((int)status, tn_error_message());
+    } else if (large) {
+        put_failure(TN_ERR_LIMIT, "more bytes would be needed for a result than a run may take");
     } else if (!session) {
         put_failure(DIED, "refused without an error");
     } else {

@@ -499,7 +499,7 @@ def svm_regressor(case):
         y = x @ coefficients
     else:
         support = np.array(attr(case, "support_vectors")).reshape(attr(case, "n_supports"), -1)
-        gamma, more, degree = attr(case, "kernel_params")
+        gamma, more, degree = attr(case, "kernel_params", [0.0, 0.0, 0.0])
         dot = x @ support.T
         distance = np.sum((x[:, None] - support[None]) ** 2, axis=2)
         y = {"LINEAR": lambda: dot, "POLY": lambda: (gamma * dot + more) ** degree, "RBF": lambda: np.exp(-gamma * distance),
@@ -578,6 +578,10 @@ def tree_ensemble(case):
                 i, leaf = attr(case, "nodes_%snodeids" % way)[i], attr(case, "nodes_%sleafs" % way)[i]
             found.append((row, i, attr(case, "leaf_targetids")[i]))
     return like(case.inputs[0], gathered(case, found, array_of(case, "leaf_weights"), attr(case, "n_targets", 1), len(attr(case, "tree_roots"))))
+
+
+def one_row(case):
+    return SAYS[case.op](texts.same_as(case, [case.inputs[0].reshape(1, -1)]))
 
 
 @says("ConvInteger")

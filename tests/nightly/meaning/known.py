@@ -3,6 +3,7 @@ case. Tenon must then agree with the other one, or has no witness. `cast_first`:
 `left_open`: broken nodes that the text does not forbid, whatever the evaluators ask for; what it says of them is in texts.py."""
 import numpy as np
 
+import judges
 import texts
 from draw import STRING, is_float, is_int
 
@@ -153,7 +154,7 @@ known("ConvInteger", STANDARD, "a zero point for each output channel is one for 
       and c.inputs[3].size > 1)
 known("TreeEnsemble", STANDARD, "set membership: asks whether the number equals the sets' first member", lambda c: attr(c, "membership_values") is not None)
 known("DeformConv", STANDARD, "reads between pixels in f32, and takes half precision for coordinates", lambda c: c.inputs[0].dtype != np.float32)
-known("ReduceSum ReduceMean ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceSumSquare ReduceProd CumSum CumProd", STANDARD,
+known("ReduceSum ReduceMean ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceSumSquare ReduceProd CumSum CumProd Softmax LogSoftmax LpNormalization", STANDARD,
       "adds many numbers up in half precision", lambda c: c.inputs[0].dtype.itemsize == 2 and max(c.inputs[0].shape) > 16)
 
 # --- resizing and sampling ----------------------------------------------------------------------------------------------------------------
@@ -219,8 +220,8 @@ known("Cast CastLike", ORT, "negative zeros of 8-bit floats are true to it", lam
 known("CastLike", ORT, "drops round_mode", lambda c: attr(c, "round_mode", "up") != "up")
 known("ReduceMean", ORT, "the mean of nothing is 0 / 0", lambda c: 0 in c.inputs[0].shape)
 known("ReduceLogSumExp", ORT, "of integers: takes the logarithm's whole part before it adds the largest", lambda c: is_int(c.inputs[0].dtype))
-known("Gather", ORT, "strings before 13: of slices of more than one element only the first is copied",
-      lambda c: c.inputs[0].dtype == STRING and c.opset < 13 and np.prod(c.inputs[0].shape[attr(c, "axis", 0):][1:]) > 1)
+known("Gather", ORT, "strings: of slices of more than one element only the first is copied",
+      lambda c: c.inputs[0].dtype == STRING and np.prod(c.inputs[0].shape[attr(c, "axis", 0):][1:]) > 1)
 known("AveragePool", ORT, "a window that meets nothing is 0 / 0", lambda c: dilated(c) and attr(c, "count_include_pad", 0) == 0)
 known("BatchNormalization", STANDARD, "statistics in half precision", lambda c: c.opset >= 14 and c.inputs[0].dtype.itemsize == 2)
 known("MelWeightMatrix", STANDARD, "computes in bf16 when the edges are", lambda c: c.inputs[3].dtype.itemsize == 2)
@@ -317,8 +318,7 @@ left_open("ReduceLogSum ReduceLogSumExp", "the same of whole numbers, which neit
 left_open("Cast CastLike", "types that came later", lambda c: c.opset < 21)
 left_open("Reshape", "of nothing -1 is any size: what the other dimensions leave", lambda c: 0 in c.inputs[0].shape and -1 in c.inputs[1])
 left_open("NonMaxSuppression", "an empty limit is none, as files have it", lambda c: any(x is not None and x.size == 0 for x in c.inputs[2:]))
-left_open("Unique", "of whole numbers of any size", lambda c: c.inputs[0].dtype == np.int32, lambda c: (
-    texts.same_as(c, [c.inputs[0].astype(np.int64)]), lambda results: [results[0].astype(np.int32)] + list(results[1:])))
+left_open("Unique", "of whole numbers of any size", lambda c: is_int(c.inputs[0].dtype), judges.unique)
 left_open("Mean", "from 8 on the inputs broadcast; the evaluator adds up in place, in the first shape",
           lambda c: c.opset >= 8 and c.inputs[0].shape != np.broadcast_shapes(*[x.shape for x in c.inputs]), texts.mean)
 left_open("OneHot", "depth is a scalar or a list of one; the evaluator makes no size of a list", lambda c: c.inputs[1].shape == (1,), texts.scalar_depth)
@@ -365,7 +365,13 @@ left_open("Upsample", "linear along any axes, of any rank; ONNX Runtime takes tw
 left_open("Imputer", "[*, F]: any number of axes before the features; one value goes for all features",
           lambda c: c.inputs[0].ndim != 2 and (c.inputs[0].ndim > 0 or len(c.attrs["imputed_value_int64s" if is_int(c.inputs[0].dtype) else "imputed_value_floats"]) == 1),
           texts.imputer)
-left_open("SVMRegressor", "the features alone are one row", lambda c: c.inputs[0].ndim == 1, texts.one_row)
+left_open("SVMRegressor", "the features alone are one row", lambda c: c.inputs[0].ndim == 1, judges.one_row)
+left_open("LinearClassifier TreeEnsembleRegressor", "the features alone are one row", lambda c: c.inputs[0].ndim == 1, judges.one_row)
+left_open("TreeEnsembleClassifier", "the features alone are one row", lambda c: c.inputs[0].ndim == 1)
+left_open("SVMRegressor", "kernel_params are zero if unspecified", lambda c: attr(c, "kernel_params") is None, judges.witness)
+left_open("OneHotEncoder", "of a category that is listed twice the last is meant, as of a map's keys", lambda c: len(
+    set(attr(c, "cats_int64s") or attr(c, "cats_strings"))) < len(attr(c, "cats_int64s") or attr(c, "cats_strings")))
+left_open("Optional", "a type that is given besides an input of that type", lambda c: attr(c, "type") is not None)
 left_open("LinearRegressor TreeEnsembleRegressor", "whole numbers are among the types", lambda c: is_int(c.inputs[0].dtype))
 left_open("Scaler", "offset and scale are optional", lambda c: attr(c, "offset") is None or attr(c, "scale") is None)
 left_open("TreeEnsemble", "no rows: nothing", lambda c: c.inputs[0].shape[0] == 0 and attr(c, "n_targets"), texts.no_rows)
