@@ -50,7 +50,7 @@ static const row rows[] = {
     {"Abs Acos Acosh Asin Asinh Atan Atanh BatchNormalization BitwiseNot Ceil Celu Clip Cos Cosh CumProd "
      "CumSum Dropout Elu Erf Exp Floor Gelu GroupNormalization HardSigmoid HardSwish Hardmax ImageScaler "
      "InstanceNormalization LRN LayerNormalization LeakyRelu Log LogSoftmax LpNormalization "
-     "MeanVarianceNormalization Mish Neg PRelu RMSNormalization Reciprocal Relu ReverseSequence "
+     "MeanVarianceNormalization Mish Neg PRelu Reciprocal Relu ReverseSequence "
      "RotaryEmbedding Round Scatter ScatterElements ScatterND Selu Shrink Sigmoid Sign Sin Sinh Softmax "
      "Softplus Softsign Sqrt Swish Tan Tanh TensorScatter ThresholdedRelu Trilu",
      {{'0', SAME, 0}}},
@@ -94,6 +94,7 @@ static const row rows[] = {
     {"QLinearConv", {{'7', WINDOWS, 3}}},
     {"QLinearMatMul", {{'7', NOTHING, 0}}},
     {"QuantizeLinear", {{'q', SAME, 0}}},
+    {"RMSNormalization", {{'1', SAME, 0}}},
     {"Range", {{'0', FIXED, 1}}},
     {"Reshape", {{'0', RESHAPE, 1}}},
     {"Resize", {{'0', SCALED, 0}}},

@@ -86,6 +86,7 @@ static const node_case cases[] = {
     {"CastLike", "", {"f32", "f16[2]"}, {"f16[*]"}},
     {"Relu", "", {"f32"}, {"f32[*]"}},
     {"Add", "", {"f32", "f32[3]"}, {"f32[*]"}},
+    {"RMSNormalization", "", {"f32", "f16[3]"}, {"f16[*]"}},
     {"Where", "", {"bool", "i32", "i32[2]"}, {"i32[*]"}},
     {"QuantizeLinear", "", {"f32", "f32[]", "i8[]"}, {"i8[*]"}},
     {"QuantizeLinear", "", {"f32", "f32[]"}, {"u8[*]"}},

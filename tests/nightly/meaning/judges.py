@@ -95,7 +95,7 @@ def softmax(case):
 def unique(case):
     x = case.inputs[0]
     axis = attr(case, "axis")
-    rows = [(v,) for v in x.ravel()] if axis is None else [tuple(np.take(x, i, axis).ravel()) for i in range(x.shape[axis])]
+    rows = [(v,) for v in x.ravel()] if axis is None else [tuple(np.take(x, [i], axis).ravel()) for i in range(x.shape[axis])]
     if any(v != v for r in rows for v in r):
         return None
     first, inverse, counts = {}, [], {}
@@ -461,8 +461,9 @@ def after_scores(y, how):
         inverse = lambda p: NormalDist().inv_cdf(p) if 0 < p < 1 else np.inf if p == 1 else -np.inf if p == 0 else np.nan
         return np.vectorize(inverse, otypes=[float])(y) if y.size else y
     e = np.exp(y - np.max(y, axis=-1, keepdims=True))
-    if how in ("SOFTMAX_ZERO", 3):  # what is 0 stays so
+    if how in ("SOFTMAX_ZERO", 3):  # what is 0 stays so; a row of zeros, of which no text speaks, is 0.5 to ONNX Runtime
         e = np.where(y == 0, 0, e)
+        return np.where(np.any(y != 0, axis=-1, keepdims=True), e / np.sum(e, axis=-1, keepdims=True), 0.5)
     return e / np.sum(e, axis=-1, keepdims=True)
 
 

@@ -147,6 +147,9 @@ known("MaxUnpool", ORT, "indices are of the tensor that the attributes give, as 
       lambda c: c.inputs[2] is not None)
 known("AveragePool", STANDARD, "windows over the end (ceil_mode) with dilation, or counted with what is beyond the end",
       lambda c: attr(c, "ceil_mode") == 1 and (dilated(c) or attr(c, "count_include_pad") == 1))
+known("GroupNormalization", STANDARD, "sums in half precision, which stash_type asks for, do not reach the numbers",
+      lambda c: attr(c, "stash_type") in (10, 16) and max(c.inputs[0].shape) > 16)
+known("LpNormalization", STANDARD, "squares have no place in half precision", lambda c: c.inputs[0].dtype.itemsize == 2)
 for _who in (STANDARD, ORT):
     known("GroupNormalization", _who, "E[x^2] - E[x]^2 loses the variance of what varies little", lambda c: varies_little(
         c.inputs[0].reshape(c.inputs[0].shape[0], c.attrs["num_groups"], -1), [2]))
@@ -164,7 +167,8 @@ known("Resize", STANDARD, "the size of a region is floor(n * (end - start) * sca
 known("Resize", ORT, "the size of a region is floor(n * (end - start) * scale)",
       lambda c: attr(c, "coordinate_transformation_mode") == "tf_crop_and_resize" and c.inputs[2] is not None and c.inputs[2].size)
 known("Resize", ORT, "align_corners by scales: the standard's examples take scale * n, which may be no whole number, as the length",
-      lambda c: attr(c, "coordinate_transformation_mode") == "align_corners" and c.inputs[2] is not None and c.inputs[2].size)
+      lambda c: attr(c, "coordinate_transformation_mode") == "align_corners" and (
+          c.inputs[2] is not None and c.inputs[2].size or attr(c, "keep_aspect_ratio_policy", "stretch") != "stretch"))
 known("Resize", ORT, "an axis whose length stays is resampled all the same when its scale is not 1, or a region is cut out",
       lambda c: any(int(s * n) == n and (s != 1 or c.inputs[1].size > 1) for s, n in zip(
           c.inputs[2] if c.inputs[2] is not None and c.inputs[2].size else c.inputs[3] / np.array(_resized(c)), _resized(c))))
