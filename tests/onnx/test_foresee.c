@@ -145,7 +145,7 @@ static void check(const node_case *c) {
         put_value(&g, 12, results[i], 0, NULL);
     }
     put_message(&g, 1, node_bytes(c->op, "node", inputs, outputs, attributes(c->attrs)));
-    tn_text model = model_bytes(20, g);
+    tn_text model = model_bytes(23, g);
     tn_graph *graph = load_bytes(&model);
     if (!graph || tn_onnx_expand(graph, 0) != TN_OK || tn_graph_verify(graph) != TN_OK)
         fail_msg("%s: %s", c->op, tn_error_message());
@@ -188,7 +188,7 @@ static void test_condition(void **state) {
         put_message(&g, 1, node_bytes("Cast", "c", "first", "go", to));
         put_message(&g, 1, node_bytes("If", "i", "go", "y", attrs));
         put_value(&g, 12, "y", 0, NULL);
-        tn_text model = model_bytes(20, g);
+        tn_text model = model_bytes(23, g);
         tn_graph *graph = load_bytes(&model);
         char text[200];
         if (!graph || tn_onnx_expand(graph, 0) != TN_OK)
