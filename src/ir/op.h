@@ -193,6 +193,15 @@ typedef enum tn_lowering {
     TN_LOWER_CONTROL /* if, while, scan, call: BRANCH and LOOP */
 } tn_lowering;
 
+/* Which kernel runs it as a host instruction, with the bits of `eval` (kernels/host.c); what it does not take is left to `eval`. */
+typedef enum tn_host_kernel {
+    TN_HOST_EVAL,    /* none */
+    TN_HOST_EXTREME, /* position of the largest or smallest: `code` is TN_SCALAR_MAX or MIN */
+    TN_HOST_RUNNING, /* running results: `code` is the scalar that combines */
+    TN_HOST_ORDER,   /* `code` 0: sort, 1: top_k */
+    TN_HOST_PICK     /* `code` 0: gather_elements, 1: scatter_elements */
+} tn_host_kernel;
+
 struct tn_gradient; /* contexts of autodiff/, dist/ */
 struct tn_batch;
 struct tn_sharding;
@@ -213,6 +222,7 @@ struct tn_op {
     /* Composites: builds the definition at the graph's insertion point from `inputs`, with `node`'s attributes; fills `outputs`. */
     tn_status (*define)(tn_graph *graph, tn_node node, const tn_value *inputs, tn_value *outputs);
     uint8_t lowering; /* tn_lowering */
+    uint8_t host;     /* tn_host_kernel */
     uint16_t code;
     /* Derivatives and mappings; NULL with `no_gradient` saying why it is not differentiable, or NULL: not supported yet. */
     tn_status (*vjp)(struct tn_gradient *c);

@@ -11,6 +11,9 @@ tn_status tn_chain_run(const tn_kernel_args *args, uint32_t count);
    by those of the kernels, so that a value has the same bits wherever it is computed. */
 tn_status tn_kernels_adjust(void *ctx, tn_eval *e);
 
+/* Runs a host instruction by a kernel that has the bits of its row's eval; *done false: there is none that takes it. */
+tn_status tn_kernels_host(tn_eval *e, tn_isa isa, bool *done);
+
 /* tn_tensor_assign by the kernels: to a contiguous tensor that lies apart. */
 tn_status tn_copy_tensor(tn_tensor *to, const tn_tensor *from, tn_isa isa, tn_pool *pool);
 

@@ -182,13 +182,13 @@ static const tn_attr_spec cumulative_attrs[] = {{.name = "axis", .kind = TN_ATTR
     {                                                                                                                 \
         .name = row, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = 1, .traits = TN_EXACT,        \
         .attrs = arg_attrs, .inputs = "x", .doc = text, .infer = infer_arg, .eval = eval_arg, .code = TN_SCALAR_##ID, \
-        .no_gradient = "a position does not depend on the elements"                                                   \
+        .host = TN_HOST_EXTREME, .no_gradient = "a position does not depend on the elements"                          \
     }
 #define CUMULATIVE(row, ID, exact, text)                                                                           \
     {                                                                                                              \
         .name = row, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = 1, .traits = (exact),      \
         .attrs = cumulative_attrs, .inputs = "x", .doc = text, .infer = infer_cumulative, .eval = eval_cumulative, \
-        .code = TN_SCALAR_##ID                                                                                     \
+        .code = TN_SCALAR_##ID, .host = TN_HOST_RUNNING                                                            \
     }
 
 static const tn_op rows[] = {

@@ -211,7 +211,8 @@ static const tn_op rows[] = {
      .doc = "The elements in order along the axis, and the position (i64) that each had; NaN is the largest, equal "
             "ones keep their order.",
      .infer = infer_sort,
-     .eval = eval_sort},
+     .eval = eval_sort,
+     .host = TN_HOST_ORDER},
     {.name = "top_k",
      .min_inputs = 1,
      .max_inputs = 1,
@@ -223,6 +224,8 @@ static const tn_op rows[] = {
      .doc = "The k largest (or smallest) along the axis in order, and the position (i64) that each had; NaN is the "
             "largest, of equal ones the first come first.",
      .infer = infer_top_k,
-     .eval = eval_top_k},
+     .eval = eval_top_k,
+     .host = TN_HOST_ORDER,
+     .code = 1},
 };
 const tn_op_family tn_family_sort = {rows, sizeof rows / sizeof *rows};

@@ -202,8 +202,8 @@ tn_status tn_host_kernels_run(tn_host_kernels *h, tn_eval *e, bool *done) {
     const tn_op *op = tn_node_op(e->graph, e->node);
     tn_tensor *out = e->outputs == 1 && e->out[0] && e->out[0]->kind == TN_KIND_TENSOR ? (tn_tensor *)e->out[0] : NULL;
     bool sums = op->lowering == TN_LOWER_CONTRACT || op->lowering == TN_LOWER_REDUCE || op->lowering == TN_LOWER_WINDOW;
-    *done = false;
-    if (!sums || op->traits & TN_EXACT || !out || !out->contiguous || !tn_dtype_is_float((tn_dtype)out->dtype))
+    TN_TRY(tn_kernels_host(e, h->isa, done));
+    if (*done || !sums || op->traits & TN_EXACT || !out || !out->contiguous || !tn_dtype_is_float((tn_dtype)out->dtype))
         return TN_OK;
     tn_status status = TN_OK;
     kernel_plan *k = find(h, e, &status);
