@@ -130,7 +130,9 @@ static void check(tn_graph *g, uint32_t inputs, tn_object **in, bool takes, cons
     tn_graph_destroy(g);
 }
 
-static int shape(int64_t *dims, int64_t most) {
+/* Every twentieth is enough work for several threads. */
+static int shape(int64_t *dims, unsigned round) {
+    int64_t most = round % 20 == 7 ? 300000 : 9000;
     static const int64_t sizes[] = {1, 2, 3, 5, 8, 17, 31, 33, 64, 65, 100, 300, 700, 2100};
     int rank = 1 + (int)draw(3);
     int64_t count = 1;
@@ -154,7 +156,7 @@ static void test_extremes(void **s) {
     (void)s;
     for (unsigned round = 0; round < 600; round++) {
         int64_t dims[4];
-        int rank = shape(dims, 20000), axis = (int)draw((uint32_t)rank);
+        int rank = shape(dims, round), axis = (int)draw((uint32_t)rank);
         tn_dtype dtype = dtypes[round % DTYPES];
         bool least = draw(2), last = draw(2), few = draw(2);
         char what[120];
@@ -178,7 +180,7 @@ static void test_running(void **s) {
     (void)s;
     for (unsigned round = 0; round < 400; round++) {
         int64_t dims[4];
-        int rank = shape(dims, 20000), axis = (int)draw((uint32_t)rank);
+        int rank = shape(dims, round), axis = (int)draw((uint32_t)rank);
         tn_dtype dtype = dtypes[round % (DTYPES - 1)];
         static const char *const kinds[] = {"cumsum", "cumprod", "cummax", "cummin"};
         int kind = (int)draw(8);
@@ -203,7 +205,7 @@ static void test_order(void **s) {
     (void)s;
     for (unsigned round = 0; round < 500; round++) {
         int64_t dims[4];
-        int rank = shape(dims, 9000), axis = (int)draw((uint32_t)rank);
+        int rank = shape(dims, round), axis = (int)draw((uint32_t)rank);
         tn_dtype dtype = dtypes[round % DTYPES];
         bool top = draw(2), largest = draw(2), few = draw(3) == 0;
         static const int64_t wanted[] = {1, 2, 8, 16, 17, 30, 100};
@@ -261,11 +263,18 @@ static void test_elements(void **s) {
     (void)s;
     for (unsigned round = 0; round < 500; round++) {
         int64_t dims[4], named[4];
-        int rank = shape(dims, 9000), axis = (int)draw((uint32_t)rank);
+        int rank = shape(dims, round), axis = (int)draw((uint32_t)rank);
         tn_dtype dtype = moved[round % 8];
         bool scatter = draw(2), adds = scatter && dtype == TN_F32 && draw(3) == 0;
         for (int i = 0; i < rank; i++)
-            named[i] = i == axis ? 1 + draw(80) : 1 + draw((uint32_t)dims[i]);
+            named[i] = i == axis ? 1 + draw(round % 20 == 7 ? 900 : 80) : 1 + draw((uint32_t)dims[i]);
+        if (scatter && round % 20 == 8) { /* every element is put into many times, and the last time counts */
+            rank = 2;
+            axis = 0;
+            dims[0] = 3;
+            named[0] = 4000;
+            dims[1] = named[1] = 64;
+        }
         char what[120];
         snprintf(what, sizeof what, "round %u: %s_elements of %s, axis %d", round, scatter ? "scatter" : "gather",
                  tn_dtype_name(dtype), axis);
