@@ -517,7 +517,7 @@ static void suite_with_free_sizes(void **state) {
 
 static void suite_without_shapes(void **state) {
     (void)state;
-    all_graphs(NO_SHAPES, 2000);
+    all_graphs(NO_SHAPES, 2105);
 }
 
 int main(void) {

@@ -200,6 +200,36 @@ static void test_condition(void **state) {
     }
 }
 
+/* Truth that shapes decide, as a number, as a size. */
+static void test_truth(void **state) {
+    (void)state;
+    static const struct {
+        const char *shape, *want;
+    } tries[] = {{"3,N", "f32[1]"}, {"2,N", "f32[0]"}, {"M,N", "f32[?]"}};
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+        tn_text g = message(), to = message();
+        put_ints(&g, 5, "zero", 1, (const int64_t[]){0});
+        put_ints(&g, 5, "three", 1, (const int64_t[]){3});
+        attr_int(&to, "to", TN_I64);
+        put_value(&g, 11, "a", TN_F32, tries[i].shape);
+        put_node(&g, "Shape", "s", "a", "shape");
+        put_node(&g, "Gather", "g", "shape,zero", "first");
+        put_node(&g, "Equal", "e", "first,three", "same");
+        put_message(&g, 1, node_bytes("Cast", "c", "same", "size", to));
+        put_node(&g, "ConstantOfShape", "f", "size", "y");
+        put_value(&g, 12, "y", 0, NULL);
+        tn_text model = model_bytes(20, g);
+        tn_graph *graph = load_bytes(&model);
+        char text[200];
+        if (!graph || tn_onnx_expand(graph, 0) != TN_OK)
+            fail_msg("%s", tn_error_message());
+        describe(graph, tn_graph_output(graph, 0), text, sizeof text);
+        assert_string_equal(text, tries[i].want);
+        tn_graph_destroy(graph);
+        tn_text_free(&model);
+    }
+}
+
 /* A loop over the rows of a: what it slices at its own number, and how often it does. */
 typedef struct loop_case {
     const char *shape; /* of a */
@@ -271,6 +301,6 @@ static void test_loops(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_nodes), cmocka_unit_test(test_condition),
-                                       cmocka_unit_test(test_loops)};
+                                       cmocka_unit_test(test_truth), cmocka_unit_test(test_loops)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
