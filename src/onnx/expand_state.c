@@ -274,6 +274,8 @@ static tn_status expand_tensor_scatter(tn_expand *x) {
     tn_dtype dtype = tn_expand_dtype(x, 0), in = dtype == TN_F4E2M1 ? TN_F32 : tn_dtype_bits(dtype) < 8 ? TN_I8 : dtype;
     tn_value v = tn_reshape_dims(g, tn_cast(g, tn_expand_input(x, 1), in), 2, rows),
              past = tn_reshape_dims(g, tn_cast(g, tn_expand_input(x, 0), in), 4, whole);
+    /* what does not fit is read, too, and refused: were it not, what is known to leave the cache as it is would be dropped unseen */
+    fresh = tn_or(g, fresh, tn_not(g, fits));
     v = tn_select(g, tn_expand_dims(g, fresh, 1, last), tn_expand_gather_inside(x, v, at, fits), past);
     return tn_expand_set(x, 0, tn_cast(g, tn_reshape_dims(g, v, rank, dims), dtype));
 }

@@ -11,7 +11,6 @@ import argparse
 import collections
 import sys
 
-import numpy as np
 from onnx import defs
 
 from draw import Draw, operator_versions, usable_of

@@ -122,6 +122,18 @@ def one_hot(case):
     return [np.where(hot, values[1:2], values[0:1]).astype(values.dtype)]
 
 
+@says("Softsign")
+def softsign(case):
+    return like(case.inputs[0], wide(case.inputs[0]) / (1 + np.abs(wide(case.inputs[0]))))
+
+
+@says("Flatten")
+def flatten(case):
+    x, axis = case.inputs[0], attr(case, "axis", 1)
+    axis = axis + x.ndim if axis < 0 else axis
+    return [x.reshape(int(np.prod(x.shape[:axis])), int(np.prod(x.shape[axis:])))]
+
+
 # --- windows -----------------------------------------------------------------------------------------------------------------------------------
 
 

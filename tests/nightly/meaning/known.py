@@ -327,7 +327,8 @@ left_open("Mean", "from 8 on the inputs broadcast; the evaluator adds up in plac
           lambda c: c.opset >= 8 and c.inputs[0].shape != np.broadcast_shapes(*[x.shape for x in c.inputs]), texts.mean)
 left_open("OneHot", "depth is a scalar or a list of one; the evaluator makes no size of a list", lambda c: c.inputs[1].shape == (1,), texts.scalar_depth)
 left_open("OneHot", "an index alone has a row, too", lambda c: c.inputs[0].ndim == 0)
-left_open("Pad", "negative pads cut, in every mode", lambda c: (c.inputs[1] < 0).any())
+left_open("Pad", "negative pads cut, in every mode", lambda c: (np.array(attr(c, "pads") or c.inputs[1]) < 0).any())
+left_open("OneHotEncoder", "what is no number becomes some integer", lambda c: has(c, np.isnan, np.isinf))
 left_open("Range", "no steps lead away from an infinite limit: max(..., 0)", lambda c: has(c, np.isinf))
 left_open("GridSample RoiAlign MaxRoiPool", "positions that are not numbers", lambda c: has(c, np.isnan, np.isinf))
 left_open("LRN", "[N, C] and any number of axes more; the evaluators take four", lambda c: c.inputs[0].ndim >= 2 and c.inputs[0].ndim != 4 and
