@@ -121,14 +121,23 @@ static bool admits(const link *l) {
     return r->outer > 0 && r->outputs_count > 0 && r->inner_count > 0 && r->extent[0] > 1;
 }
 
-/* How many of the links run together, from the first on. */
+/* Bytes of a row between the first `count` kernels. */
+static int64_t row_bytes(const group *g, int count) {
+    int64_t row = 0;
+    for (int j = 0; j < count; j++)
+        row += g->link[j].internal ? g->link[j].row : 0;
+    return row;
+}
+
+/* How many of the links run together, from the first on: none that makes rows so long that they would leave the cache. */
 static int grow(group *g, int most) {
     int count = 0;
     for (; count < most && admits(&g->link[count]); count++) {
         int64_t rows = g->rows;
         measure(g, count + 1);
+        bool longer = row_bytes(g, count + 1) > ROW_BYTES;
         for (int j = rows == g->rows ? count : 0; j <= count; j++)
-            if (!joins(g, j)) {
+            if (longer || !joins(g, j)) {
                 measure(g, count ? count : 1);
                 return count ? count : 1;
             }
@@ -181,11 +190,10 @@ static void piece(void *ctx, int64_t index) {
 
 static bool prepare(group *g) {
     double work = 0;
-    int64_t row = 0;
+    int64_t row = row_bytes(g, g->count);
     for (int j = 0; j < g->count; j++) {
         const tn_resolved *r = &g->link[j].r;
         work += (double)r->outputs_count * (double)(r->inner_count + r->kernel->steps + r->kernel->epilogue);
-        row += g->link[j].internal ? g->link[j].row : 0;
     }
     if (row == 0 || row > ROW_BYTES)
         return false;
