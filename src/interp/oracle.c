@@ -300,7 +300,7 @@ static tn_status adjust(void *ctx, tn_eval *e) {
             TN_TRY(find_terms(m->oracle, e, &terms));
         tn_tensor *own = tn_tensor_copy(t);
         if (own) {
-            double spread = !sums ? 1 : is_product(e) ? sqrt(term_count(e)) : sqrt(term_count(e)) / 8;
+            double spread = !sums ? 1 : is_product(e) ? sqrt(term_count(e)) : sqrt(term_count(e)) / 3;
             move_elements(m, e->pool, own, (tn_tensor *)terms, spread > 1 ? spread : 1, exact);
             tn_object_destroy(e->out[i]);
             e->out[i] = tn_tensor_object(own);

@@ -2,7 +2,8 @@
 
    Where bits may differ, the unit of an element is what it moves by when the reference is run again with every rounding moved: each
    result of an operation that is not exact becomes x +- u * t, u the rounding unit of its dtype and t the sum of the absolute terms
-   times sqrt(n) / 8, n their number (contractions, sums), or |x|. So cancellation, depth and width are accounted for element by element, through any operator, and
+   times sqrt(n) / 3, n their number (contractions, sums), or |x|. (Where the first term is most of a sum, each of n additions errs by about
+   0.4 u t, the standard deviation: TN_ORACLE_FACTOR units are six of the whole's, since millions of elements are judged.) So cancellation, depth and width are accounted for element by element, through any operator, and
    what exact operations alone lead to must have the same bits. */
 #ifndef TN_INTERP_ORACLE_H
 #define TN_INTERP_ORACLE_H

@@ -107,15 +107,18 @@ static int64_t pick_size(uint32_t index, uint64_t *state) {
     }
 }
 
+#define MOST_ELEMENTS ((int64_t)1 << 25) /* of all inputs; the reference takes long with more */
+
 typedef struct making {
     const tn_graph *g;
     const tn_dim_env *env;
     tn_heap *heap;
     uint64_t *state;
     int corners, depth;
+    int64_t left; /* elements; less than none: there would be too many */
 } making;
 
-static tn_status make_tensor(const making *m, tn_type type, tn_object **out) {
+static tn_status make_tensor(making *m, tn_type type, tn_object **out) {
     const tn_graph *g = m->g;
     int64_t dims[TN_MAX_RANK];
     int rank = tn_type_rank(g, type);
@@ -125,7 +128,12 @@ static tn_status make_tensor(const making *m, tn_type type, tn_object **out) {
     else
         for (int d = 0; d < rank && possible; d++)
             possible = tn_dim_eval(&g->dims, m->env, tn_type_dims(g, type)[d], &dims[d]) && dims[d] >= 0;
-    if (!possible)
+    int64_t count = 1;
+    for (int d = 0; d < rank && possible; d++)
+        count = dims[d] && count > MOST_ELEMENTS / dims[d] ? MOST_ELEMENTS + 1 : count * dims[d];
+    if (possible)
+        m->left -= m->left < 0 ? 0 : count;
+    if (!possible || m->left < 0)
         return TN_OK;
     tn_tensor *t = tn_tensor_create_in(m->heap, tn_type_dtype(g, type), rank, dims);
     if (!t)
@@ -185,7 +193,7 @@ tn_status tn_verify_sample_make(tn_verify_sample *sample, tn_heap *heap, const t
         if (!s.used[i])
             continue;
         int64_t low = g->dims.symbol.data[i].low, high = g->dims.symbol.data[i].high, size = pick_size(index, &state);
-        bool raised = sizes->raised == UINT32_MAX || sizes->raised == symbol++;
+        bool raised = sizes->raised == UINT32_MAX || (sizes->raised == symbol++) != sizes->others;
         size = size > sizes->most ? sizes->most : size;
         size = raised && size < sizes->least ? sizes->least : size;
         env.value[i] = size < low ? low : size > high ? high : size;
@@ -195,12 +203,13 @@ tn_status tn_verify_sample_make(tn_verify_sample *sample, tn_heap *heap, const t
                                      tn_dim_symbol_name(&g->dims, i), env.value[i]);
     }
     tn_status status = TN_OK;
-    for (uint32_t i = 0; i < n && status == TN_OK && *possible; i++) {
+    making m = {g, &env, heap, &state, corners, 0, MOST_ELEMENTS};
+    for (uint32_t i = 0; i < n && status == TN_OK && *possible && !sample->large; i++) {
         if (!wanted[i])
             continue;
-        making m = {g, &env, heap, &state, corners, 0};
         status = make_object(&m, tn_value_type(g, tn_graph_input(g, i)), &sample->in[i]);
-        *possible = status != TN_OK || sample->in[i] != NULL;
+        sample->large = m.left < 0;
+        *possible = status != TN_OK || sample->large || sample->in[i] != NULL;
     }
     tn_dim_env_free(&env);
     tn_free(heap, s.used);
@@ -327,13 +336,15 @@ static tn_status try_sample(checking *c, uint32_t index, const tn_verify_sizes *
     tn_interp_options interp = {.heap = c->heap, .pool = c->pool};
     tn_status status = tn_verify_sample_make(&sample, c->heap, tn_verify_steps_graph(c->steps), c->wanted, c->o->seed,
                                              index, sizes, &possible);
-    if (status == TN_OK && possible)
+    bool made = status == TN_OK && possible && !sample.large;
+    if (made)
         status = for_plan(c, &sample, &mapped);
-    if (status == TN_OK && possible && large)
+    if (status == TN_OK && made && large)
         status = cost_of(c, &mapped, &operations);
     if (large)
-        *large = operations > MOST_OPERATIONS;
-    if (status == TN_OK && possible && large && *large) {
+        *large = sample.large || operations > MOST_OPERATIONS;
+    if (status == TN_OK && possible && (sample.large || (large && *large))) {
+        *refused |= sample.large; /* without a choice */
         tn_verify_sample_free(&mapped, c->heap);
         tn_verify_sample_free(&sample, c->heap);
         return TN_OK;
@@ -342,7 +353,7 @@ static tn_status try_sample(checking *c, uint32_t index, const tn_verify_sizes *
         status = tn_verify_steps_run(c->steps, c->o, &interp, &sample, refused, c->r);
     if (status == TN_OK && possible && c->r->holds)
         /* where a sample takes long, the first shows how kernels come together; corner values show each kernel */
-        status = tn_verify_plan_run(c->plan, c->o, &interp, &mapped, !c->few || !index, c->r);
+        status = tn_verify_plan_run(c->plan, c->o, &interp, &mapped, !c->few || !index, refused, c->r);
     *refused |= !possible;
     c->impossible |= !possible;
     snprintf(c->r->inputs, sizeof c->r->inputs, "%s", sample.text);
@@ -382,6 +393,10 @@ static tn_status check_sample(checking *c, uint32_t index) {
     for (size_t i = 0; i < sizeof least / sizeof *least && c->r->holds && refused && count; i++) {
         for (uint32_t k = 0; k < count && k < ALONE && count > 1 && c->r->holds && refused; k++)
             TN_TRY(try_sizes(c, index, (tn_verify_sizes){.least = least[i], .raised = k}, false, &refused));
+        for (uint32_t k = 0; k < count && k < ALONE && count > 2 && c->r->holds && refused;
+             k++) /* a batch stays small */
+            TN_TRY(try_sizes(c, index, (tn_verify_sizes){.least = least[i], .raised = k, .others = true}, false,
+                             &refused));
         if (refused && c->r->holds)
             TN_TRY(try_sizes(c, index, (tn_verify_sizes){.least = least[i], .raised = UINT32_MAX}, false, &refused));
     }

@@ -55,6 +55,7 @@ tn_status tn_model_check(tn_model *model, const tn_verify_options *options, tn_v
 typedef struct tn_verify_sample {
     tn_object **in;
     uint32_t count;
+    bool large; /* inputs of such sizes are not made up: the reference would take long */
     char text[300];
 } tn_verify_sample;
 /* Which sizes are drawn, where the model's bounds allow it. */
@@ -62,6 +63,7 @@ typedef struct tn_verify_sizes {
     int64_t least, most;
     bool few;        /* of the samples: the second has corner values, too */
     uint32_t raised; /* `least` is for this one of the symbols that inputs have; UINT32_MAX: for all */
+    bool others;     /* for all but that one */
 } tn_verify_sizes;
 /* *possible false: not a tensor of a known type. */
 tn_status tn_verify_sample_make(tn_verify_sample *sample, tn_heap *heap, const tn_graph *graph, const uint8_t *wanted,
@@ -81,9 +83,14 @@ uint32_t tn_verify_steps_count(const tn_verify_steps *steps, uint32_t *changed);
 tn_status tn_verify_steps_run(tn_verify_steps *steps, const tn_verify_options *options, const tn_interp_options *interp,
                               const tn_verify_sample *sample, bool *refused, tn_verify_result *result);
 
-/* Runs the plan on a sample with every kernel watched, then, with `outputs`, compares those with the graph's (verify_kernels.c). */
+/* Runs the plan on a sample with every kernel watched, then, with `outputs`, compares those with the graph's (verify_kernels.c).
+   *refused becomes true where the plan refuses the sample. */
 tn_status tn_verify_plan_run(const tn_plan *plan, const tn_verify_options *options, const tn_interp_options *interp,
-                             const tn_verify_sample *sample, bool outputs, tn_verify_result *result);
+                             const tn_verify_sample *sample, bool outputs, bool *refused, tn_verify_result *result);
+/* Whether a run's status says that a model does not take its inputs. */
+static inline bool tn_verify_is_refusal(tn_status status) {
+    return status == TN_ERR_INPUT || status == TN_ERR_FAILED || status == TN_ERR_LIMIT || status == TN_ERR_MODEL;
+}
 /* "add 'name' (node 12, from Add 'a' (m.onnx))" */
 void tn_verify_describe(const tn_graph *graph, tn_node node, char *text, size_t size);
 

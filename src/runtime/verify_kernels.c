@@ -375,13 +375,14 @@ static tn_status run_watched(watcher *w, tn_object *const *in, tn_object **out, 
 }
 
 tn_status tn_verify_plan_run(const tn_plan *plan, const tn_verify_options *o, const tn_interp_options *interp,
-                             const tn_verify_sample *sample, bool compare, tn_verify_result *r) {
+                             const tn_verify_sample *sample, bool compare, bool *refused, tn_verify_result *r) {
     watcher w = {.plan = plan, .o = o, .interp = interp, .result = r, .heap = plan->heap};
     uint32_t outputs = tn_graph_output_count(plan->graph);
     tn_object **out = tn_alloc_array(plan->heap, outputs + 1u, sizeof *out);
     char error[1000] = "";
     tn_status ran = TN_OK,
               status = out ? run_watched(&w, sample->in, out, &ran, error, sizeof error) : tn_error_status();
+    *refused |= tn_verify_is_refusal(ran);
     forget(&w);
     tn_frame_destroy(w.frame);
     tn_vec_free(w.heap, &w.outer);

@@ -501,7 +501,7 @@ tn_status tn_verify_steps_run(tn_verify_steps *v, const tn_verify_options *o, co
     tn_object **got = tn_alloc_array(v->heap, first->ask.len + 1u, sizeof *got);
     computation c = {v, first, sample, NULL, first->ask.data, first->ask.len, 1};
     tn_status status = got ? compute(&c, interp, got) : tn_error_status();
-    *refused = status == TN_ERR_INPUT || status == TN_ERR_FAILED || status == TN_ERR_LIMIT || status == TN_ERR_MODEL;
+    *refused = tn_verify_is_refusal(status);
     for (uint32_t i = 0; status == TN_OK && i < first->ask.len; i++) {
         remember(v, first->ask.data[i], got[i]);
         tn_object_destroy(got[i]);

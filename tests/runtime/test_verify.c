@@ -51,6 +51,22 @@ static void test_holds(void **s) {
     }
 }
 
+/* Sizes that a model demands are found while the batch stays small: all of them so large would take long. */
+static void test_demanded_sizes(void **s) {
+    (void)s;
+    tn_graph *g = tn_graph_create();
+    int64_t dims[2] = {144, 4096};
+    random_rng r = {5};
+    tn_tensor *w = random_tensor(&r, TN_F32, 2, dims, 0);
+    tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", 3, "H", "W"));
+    tn_set_output(g, "y", tn_matmul(g, tn_reshape(g, x, TN_SHAPE("N", 48, 144)), tn_constant(g, w)));
+    tn_tensor_destroy(w);
+    tn_verify_result v = check(g, &(tn_verify_options){.level = 2, .isa = tn_cpu_best(), .threads = 1, .samples = 1});
+    assert_true(v.holds);
+    assert_int_equal(v.refused, 0);
+    assert_true(v.kernel_runs > 0);
+}
+
 /* The first `add` becomes a `sub`. */
 static tn_status run_broken(tn_graph *g, tn_pass_context *c) {
     for (tn_node n = tn_region_first(g, tn_graph_region(g)); n.id; n = tn_node_next(g, n)) {
@@ -165,8 +181,8 @@ static void test_random_graphs(void **s) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_holds), cmocka_unit_test(test_broken_pass),
-                                       cmocka_unit_test(test_classes), cmocka_unit_test(test_wrong_kernel),
-                                       cmocka_unit_test(test_random_graphs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_holds),        cmocka_unit_test(test_demanded_sizes),
+                                       cmocka_unit_test(test_broken_pass),  cmocka_unit_test(test_classes),
+                                       cmocka_unit_test(test_wrong_kernel), cmocka_unit_test(test_random_graphs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
