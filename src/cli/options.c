@@ -271,6 +271,13 @@ static tn_status parse_option(int argc, char **argv, int *at, tn_cli_options *ou
     if (arg[1] == 'O') {
         if (!out->command)
             return unknown_option(arg, arg + 1, NULL);
+        if (!arg[2]) {
+            const char *next = *at + 1 < argc ? argv[*at + 1] : "";
+            bool level = next[0] >= '0' && next[0] <= '3' && !next[1];
+            tn_fail(TN_ERR_USAGE, "-O needs a level, without a space before it");
+            tn_fail_hint(level ? "write -O%s" : "write -O0, -O1, -O2 or -O3", next);
+            return TN_ERR_USAGE;
+        }
         return set_option(out, find_option("O", 1), arg + 2);
     }
     if (strcmp(arg, "-o") == 0 && out->command && out->command->bit & TN_CLI_OPTIMIZE) {

@@ -38,8 +38,12 @@ tn_dim tn_infer_fresh(tn_infer *c, uint32_t output, int axis, int64_t low, int64
         const tn_dim_expr *e = &g->dims.expr.data[old.id];
         /* its own symbol, not one that the size was equal to before */
         if (e->kind == TN_DIM_SYMBOL && g->dims.symbol.data[e->symbol].fresh && e->symbol < g->symbol_value.len &&
-            g->symbol_value.data[e->symbol] == v.id)
+            g->symbol_value.data[e->symbol] == v.id) {
+            const tn_dim_sym *s = &g->dims.symbol.data[e->symbol];
+            if (s->low > low || s->high < high)
+                c->narrow = old;
             return old;
+        }
     }
     return tn_dim_fresh(g, low, high);
 }

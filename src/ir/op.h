@@ -109,7 +109,8 @@ typedef struct tn_infer {
         int32_t n;
         const tn_dim *dims; /* in `scratch` */
     } * contents;           /* [outputs] */
-    tn_arena scratch;       /* freed after infer */
+    tn_dim narrow;    /* a symbol of the node's own whose bounds leave out what tn_infer_fresh was asked for; null: none */
+    tn_arena scratch; /* freed after infer */
 } tn_infer;
 
 tn_status tn_infer_tensor(tn_infer *c, uint32_t output, tn_dtype dtype, int rank, const tn_dim *dims);

@@ -1,4 +1,5 @@
 /* Reading the text form: symbols, functions, regions, nodes. */
+#include "ir/verify.h"
 #include "ir/parse.h"
 
 #define OUT_OF_SCOPE 0
@@ -580,7 +581,7 @@ static bool parse_text(tn_parser *p) {
         p->g->dims.symbol.data[b->symbol].high = b->high;
     }
     tn_graph_insert_at_end(p->g, tn_graph_region(p->g));
-    return tn_graph_verify(p->g) == TN_OK;
+    return tn_graph_verify_settle(p->g) == TN_OK;
 }
 
 tn_graph *tn_graph_parse_with(tn_heap *heap, const tn_op_table *ops, const char *text, size_t length) {

@@ -1,6 +1,7 @@
 /* The verifier: every numbered rule of docs/verifier.md over a whole graph. */
 #include "ir/verify.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -201,9 +202,26 @@ static tn_status settle_contents(const tn_verifier *v, tn_graph *g, uint32_t id,
                                  output);
 }
 
+/* Whether every value of type `found` is one of type `has`. */
+static bool is_sure(const tn_graph *g, tn_type has, tn_type found) {
+    if (has.id == found.id || !has.id || !found.id)
+        return true;
+    const tn_type_rec *h = &g->type.data[has.id], *f = &g->type.data[found.id];
+    if (h->kind != f->kind)
+        return false;
+    if (h->kind != TN_KIND_TENSOR)
+        return is_sure(g, (tn_type){h->element}, (tn_type){f->element});
+    if (h->dtype != TN_DTYPE_NONE && f->dtype != h->dtype)
+        return false;
+    bool sure = h->rank < 0 || h->rank == f->rank;
+    for (int i = 0; sure && i < h->rank; i++)
+        sure = tn_dim_equal(g, g->dim_list.data[h->dims + (uint32_t)i], g->dim_list.data[f->dims + (uint32_t)i]);
+    return sure;
+}
+
 /* Node `twin` of `g` stands for node `id` of what is verified. */
 static tn_status check_node_types(tn_verifier *v, tn_graph *g, uint32_t id, tn_node twin, bool settle) {
-    tn_infer c;
+    tn_infer c = {0};
     tn_status status = tn_infer_run_in(g, twin, &c, &v->scratch);
     if (status != TN_OK && status != TN_ERR_MEMORY && status != TN_ERR_LIMIT) {
         char why[512];
@@ -217,8 +235,19 @@ static tn_status check_node_types(tn_verifier *v, tn_graph *g, uint32_t id, tn_n
             status = tn_rule_broken(v, TN_RULE_TYPES, id, "output %u has the type %s, but infer says %s", i,
                                     tn_type_describe(g, has, held, sizeof held),
                                     tn_type_describe(g, c.type[i], found, sizeof found));
+        else if (settle && !is_sure(g, has, c.type[i]))
+            status = tn_rule_broken(
+                v, TN_RULE_TYPES, id, "output %u is stated to be %s, but infer says %s, which it may not be", i,
+                tn_type_describe(g, has, held, sizeof held), tn_type_describe(g, c.type[i], found, sizeof found));
         else if (settle)
             status = settle_contents(v, g, id, i, &c);
+    }
+    if (status == TN_OK && settle && c.narrow.id) {
+        int64_t low, high;
+        tn_dim_bounds(g, c.narrow, &low, &high);
+        status = tn_rule_broken(
+            v, TN_RULE_SYMBOLS, id,
+            "a size that data decide is stated to be from %" PRId64 " to %" PRId64 ", but may be another", low, high);
     }
     v->scratch = c.scratch;
     tn_arena_reset(&v->scratch);

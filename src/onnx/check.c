@@ -271,6 +271,22 @@ tn_status tn_onnx_check(tn_expander *ex) {
     return status;
 }
 
+tn_status tn_onnx_give_seeds(tn_graph *graph) {
+    tn_expander ex;
+    check c;
+    uint64_t size = 0;
+    TN_TRY(tn_expander_init(&ex, graph, 0));
+    tn_status status = begin(&c, &ex);
+    c.seeds = true;
+    if (status == TN_OK)
+        status = walk_region(&c, tn_graph_region(graph), &size);
+    if (status == TN_OK)
+        status = give_seeds(&c);
+    end(&c);
+    tn_expander_free(&ex);
+    return status;
+}
+
 tn_status tn_onnx_list_unsupported(tn_graph *graph, tn_text *out, uint32_t *count) {
     tn_expander ex;
     check c;

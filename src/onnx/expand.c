@@ -261,13 +261,15 @@ static tn_status run_host(tn_expand *x) {
     return tn_graph_check(x->graph);
 }
 
-/* "tn_add: ..." of a builder becomes "Add: ...": who reads it has a file, and has called no function. */
-static void name_operator(tn_error_record *error, const char *op) {
+/* "tn_add: ..." of a builder becomes "Add: ...", "dot: ..." of a primitive "Attention: dot: ...": who reads it has a file, and knows
+   neither functions nor primitives. What names an operator already stays. */
+static void name_operator(const tn_graph *g, tn_error_record *error, const char *op) {
     char what[sizeof error->what];
     size_t name = strspn(error->what, "abcdefghijklmnopqrstuvwxyz0123456789_");
-    if (strncmp(error->what, "tn_", 3) != 0)
+    bool builder = strncmp(error->what, "tn_", 3) == 0;
+    if (error->what[name] != ':' || (!builder && !tn_op_find(g->ops, error->what, name)))
         return;
-    snprintf(what, sizeof what, "%.100s%.900s", op, error->what + name);
+    snprintf(what, sizeof what, "%.100s%s%.900s", op, builder ? "" : ": ", error->what + (builder ? name : 0));
     memcpy(error->what, what, sizeof what);
 }
 
@@ -289,9 +291,10 @@ static tn_status run_row(tn_expand *x) {
     x->late = NULL; /* it went on without what it asked for */
     if (status == TN_OK)
         status = tn_graph_check(g);
-    if (status == TN_ERR_USAGE && g->stuck) { /* a builder's refusal of what the model says: operands that do not fit */
+    if ((status == TN_ERR_USAGE || status == TN_ERR_MODEL) && g->stuck) {
+        /* a builder's refusal of what the model says: operands that do not fit */
         g->error.status = status = TN_ERR_MODEL;
-        name_operator(&g->error, x->row->name);
+        name_operator(g, &g->error, x->row->name);
         (void)tn_error_restore(&g->error);
     }
     return status;
@@ -414,6 +417,30 @@ static tn_status wait_until_run(tn_expand *x, tn_node before, uint32_t regions) 
     return TN_OK;
 }
 
+/* Whether it is about this node that ex->explain asks. */
+static bool is_asked_about(const tn_expander *ex, tn_node node) {
+    char line[300] = "from ";
+    for (uint32_t i = 0; i < tn_node_origin_count(ex->graph, node); i++) {
+        tn_node_origin(ex->graph, node, i, line + 5, sizeof line - 5);
+        size_t length = strlen(line);
+        for (const char *at = ex->explain; (at = strstr(at, line)); at += length)
+            if ((at == ex->explain || at[-1] == '\n') && (at[length] == '\n' || !at[length]))
+                return true;
+    }
+    return false;
+}
+
+/* Goes on after a node that nobody asks about: it stays. */
+static tn_status pass_over(tn_expander *ex, tn_expand *x, tn_status status) {
+    if (!ex->explain || (status != TN_ERR_MODEL && status != TN_ERR_USAGE && status != TN_ERR_UNSUPPORTED) ||
+        is_asked_about(ex, x->node))
+        return status;
+    ex->graph->stuck = false;
+    tn_error_clear();
+    x->late = "cannot be built";
+    return TN_OK;
+}
+
 static tn_status expand_row(tn_expander *ex, tn_node node, const tn_onnx_identity *id) {
     tn_graph *g = ex->graph;
     tn_arena scratch;
@@ -428,7 +455,11 @@ static tn_status expand_row(tn_expander *ex, tn_node node, const tn_onnx_identit
     tn_node before = tn_node_previous(g, node);
     uint32_t regions = g->region.len;
     tn_graph_at_location(g, tn_node_location(g, node));
+    int depth = ex->depth;
     tn_status status = run_row(&x);
+    if (status != TN_OK)
+        status = pass_over(ex, &x, status);
+    ex->depth = depth;
     if (status == TN_OK && x.late && x.final)
         status = tn_expand_unsupported(&x, "%s %s, which is not known even at run time", id->name, x.late);
     else if (status == TN_OK && x.late)
@@ -465,7 +496,9 @@ tn_status tn_expander_region(tn_expander *ex, tn_region region) {
         if (id.function != UINT32_MAX) {
             TN_TRY(inline_call(ex, node, id.function, &next));
         } else if (id.custom) {
-            TN_TRY(expand_custom(ex, node, &id));
+            tn_status status = expand_custom(ex, node, &id);
+            if (status != TN_OK)
+                TN_TRY(pass_over(ex, &(tn_expand){.node = node}, status));
         } else if (!id.row) {
             tn_fail(TN_ERR_UNSUPPORTED, "not supported: %s (domain %s, version %d%s)", id.name,
                     *id.domain ? id.domain : "ai.onnx", id.version,
@@ -502,11 +535,12 @@ static tn_status check_sizes(const tn_graph *g) {
     return TN_OK;
 }
 
-static tn_status expand(tn_graph *graph, uint64_t max_nodes, bool writable) {
+static tn_status expand(tn_graph *graph, uint64_t max_nodes, bool writable, const char *explain) {
     tn_expander ex;
     TN_TRY(tn_graph_changeable(graph));
     TN_TRY(tn_expander_init(&ex, graph, max_nodes));
     ex.writable = writable;
+    ex.explain = explain;
     tn_status status = tn_onnx_check(&ex);
     const char *earlier = tn_graph_metadata(graph, TN_META_WARNINGS);
     tn_text_add(&ex.warnings, earlier ? earlier : "");
@@ -536,11 +570,15 @@ static tn_status expand(tn_graph *graph, uint64_t max_nodes, bool writable) {
 }
 
 tn_status tn_onnx_expand(tn_graph *graph, uint64_t max_nodes) {
-    return expand(graph, max_nodes, false);
+    return expand(graph, max_nodes, false, NULL);
 }
 
 tn_status tn_onnx_expand_writable(tn_graph *graph, uint64_t max_nodes) {
-    return expand(graph, max_nodes, true);
+    return expand(graph, max_nodes, true, NULL);
+}
+
+tn_status tn_onnx_explain(tn_graph *graph, const char *nodes) {
+    return expand(graph, 0, false, nodes);
 }
 
 tn_status tn_onnx_inline_calls(tn_graph *g, uint64_t max_nodes) {

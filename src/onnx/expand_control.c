@@ -34,6 +34,9 @@ static tn_status truth(tn_expand *x, tn_value value, tn_value *out) {
     }
     TN_RULE(x, tn_type_kind(g, type) == TN_KIND_TENSOR && tn_type_dtype(g, type) == TN_BOOL,
             "the condition is not a bool");
+    for (int i = 0; i < tn_type_rank(g, type); i++)
+        TN_RULE(x, !tn_dim_never_equal(g, tn_value_dim(g, value, i), tn_size(x, 1)),
+                "the condition must be one bool: axis %d of it is not of size 1", i);
     *out = tn_reshape_dims(g, value, 0, NULL);
     return TN_OK;
 }
@@ -44,16 +47,45 @@ typedef struct branches {
     tn_expand *x;
     uint32_t next;
     tn_status status;
+    tn_type *types; /* of the results of the first, then of the second */
 } branches;
 
 static void build_branch(void *ctx, tn_graph *graph, const tn_value *args, tn_value *results) {
     branches *b = ctx;
-    (void)graph;
     (void)args;
     uint32_t region = b->next++;
     if (b->status == TN_OK)
         b->status = tn_expand_body(b->x, region, 0, NULL, tn_expand_body_results(b->x, region), results);
     tn_expand_stick(b->x, b->status);
+    uint32_t count = tn_expand_body_results(b->x, 0);
+    for (uint32_t i = 0; i < count && b->status == TN_OK; i++)
+        b->types[region * count + i] = tn_value_type(graph, results[i]);
+}
+
+/* Whether one value can never be of both types: of another kind, or of another element type. Shapes may differ. */
+static bool types_differ(const tn_graph *g, tn_type a, tn_type b) {
+    if (!a.id || !b.id)
+        return false;
+    tn_kind kind = tn_type_kind(g, a);
+    if (kind != tn_type_kind(g, b))
+        return true;
+    if ((kind == TN_KIND_TENSOR || kind == TN_KIND_MAP) && tn_type_dtype(g, a) && tn_type_dtype(g, b) &&
+        tn_type_dtype(g, a) != tn_type_dtype(g, b))
+        return true;
+    return kind != TN_KIND_TENSOR && types_differ(g, tn_type_element(g, a), tn_type_element(g, b));
+}
+
+/* The text: what one branch gives and what the other gives in its place are of one type. */
+static tn_status check_branches(const branches *b) {
+    tn_expand *x = b->x;
+    uint32_t count = tn_expand_body_results(x, 0);
+    char p[200], q[200];
+    for (uint32_t i = 0; i < count; i++)
+        TN_RULE(x, !types_differ(x->graph, b->types[i], b->types[count + i]),
+                "output %u is %s from 'then_branch' and %s from 'else_branch': they must be of one type", (unsigned)i,
+                tn_type_describe(x->graph, b->types[i], p, sizeof p),
+                tn_type_describe(x->graph, b->types[count + i], q, sizeof q));
+    return TN_OK;
 }
 
 /* Whether a condition that is no constant follows from shapes: its truth, else -1. */
@@ -83,10 +115,15 @@ static tn_status expand_if(tn_expand *x) {
     } else {
         TN_TRY(truth(x, cond, &cond));
         TN_BUILT(x, cond);
-        branches b = {.x = x};
+        branches b = {.x = x, .types = tn_expand_alloc(x, 2 * (size_t)count + 1, sizeof *b.types)};
+        if (!b.types)
+            return tn_error_status();
         tn_status status = tn_if(g, cond, build_branch, build_branch, &b, count, results);
+        if (b.status == TN_OK && b.next == 2)
+            TN_TRY(check_branches(&b));
         status = b.status != TN_OK ? b.status : status;
-        if ((status == TN_ERR_MODEL || status == TN_ERR_USAGE || status == TN_ERR_UNSUPPORTED) && !x->final) {
+        if ((status == TN_ERR_MODEL || status == TN_ERR_USAGE || status == TN_ERR_UNSUPPORTED) && !x->final &&
+            !x->driver->explain) {
             g->stuck = false; /* what was built is taken back */
             tn_error_clear();
             return tn_expand_later(x, "needs the condition: a branch cannot be built");

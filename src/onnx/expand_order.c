@@ -33,6 +33,8 @@ static tn_status expand_top_k(tn_expand *x) {
     TN_TRY(tn_expand_axis(x, tn_expand_int(x, "axis"), tn_expand_rank(x, 0), &axis));
     TN_RULE(x, tn_is_int(tn_expand_dtype(x, 1)), "'K' is %s: it must be an integer",
             tn_dtype_name(tn_expand_dtype(x, 1)));
+    TN_RULE(x, tn_expand_rank(x, 1) != 1 || !tn_dim_never_equal(g, tn_expand_dim(x, 1, 0), tn_size(x, 1)),
+            "'K' must be one number");
     if (tn_expand_contents_dims(x, 1, &k, 1) != 1)
         return tn_expand_later(x, "needs the value of 'K'");
     TN_RULE(x, !tn_size_at_most(x, k, -1), "'K' is negative");

@@ -25,6 +25,8 @@ typedef struct tn_expander {
     bool writable;              /* nodes stay whose primitives have no way back */
     tn_text warnings;
     uint32_t warning_count;
+    /* Lines "from ORIGIN": only nodes of these origins may fail; others stay as they are, of unknown type. NULL: all may. */
+    const char *explain;
 } tn_expander;
 
 tn_status tn_expander_init(tn_expander *ex, tn_graph *graph, uint64_t max_nodes);

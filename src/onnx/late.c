@@ -96,6 +96,26 @@ static tn_type type_of(tn_graph *g, const tn_object *object, int depth) {
     return (tn_type){0};
 }
 
+static int depth_of(const tn_graph *g);
+
+/* Who made the input, for messages about the constant that stands for it: as the plan's graph has it. */
+static uint32_t maker_of(late *l, tn_value value) {
+    const tn_graph *from = l->e->graph;
+    tn_node maker = tn_value_producer(from, value);
+    bool input = from->value.data[value.id].region == from->main_region && depth_of(from) == 0;
+    if (!maker.id)
+        return tn_location_make(l->graph, input ? "the run's input" : "an argument", "", "", 0);
+    if (tn_node_has_trait(from, maker, TN_CONSTANT))
+        return 0;
+    tn_location_set s = from->location.data[tn_node_location(from, maker)];
+    if (!s.count)
+        return tn_location_make(l->graph, tn_node_op_name(from, maker), "", "", 0);
+    const tn_origin *o = &from->origin.data[from->origin_list.data[s.first]];
+    return tn_location_make(l->graph, tn_strings_text(&from->strings, o->what),
+                            tn_strings_text(&from->strings, o->name), tn_strings_text(&from->strings, o->file),
+                            o->line);
+}
+
 static tn_status add_input(late *l, uint32_t index, bool constants, tn_value *value) {
     tn_graph *g = l->graph;
     tn_object *object = l->e->in[index];
@@ -105,11 +125,13 @@ static tn_status add_input(late *l, uint32_t index, bool constants, tn_value *va
     const char *name = tn_value_name(l->e->graph, tn_node_input(l->e->graph, l->e->node, index));
     if (is_parameter(l->e, index, constants)) {
         tn_tensor *t = (tn_tensor *)object;
+        tn_graph_at_location(g, maker_of(l, tn_node_input(l->e->graph, l->e->node, index)));
         tn_tensor *whole =
             tn_tensor_create_in(g->heap, (tn_dtype)t->dtype, t->rank, t->dims); /* the caller's may change */
         if (whole && tn_tensor_assign(whole, t) == TN_OK)
             *value = tn_graph_constant(g, whole);
         tn_tensor_destroy(whole);
+        tn_graph_at_location(g, 0);
         if (!value->id)
             return tn_error_status();
         return *name ? tn_value_set_name(g, *value, name) : TN_OK;
@@ -272,8 +294,15 @@ static tn_status check_declared(const tn_eval *e, uint32_t output, const tn_obje
     tn_value value = tn_node_output(g, e->node, output);
     tn_type type = tn_value_type(g, value);
     char text[200];
-    if (!type.id || !object || tn_type_kind(g, type) != TN_KIND_TENSOR)
+    if (!type.id || !object)
         return TN_OK;
+    if (tn_type_kind(g, type) != TN_KIND_TENSOR) {
+        static const char *const kinds[] = {"a tensor", "a sequence", "an optional", "a map"};
+        return tn_object_kind(object) == tn_type_kind(g, type)
+                   ? TN_OK
+                   : tn_fail(TN_ERR_INPUT, "where %s is needed there is %s",
+                             tn_type_describe(g, type, text, sizeof text), kinds[tn_object_kind(object)]);
+    }
     const tn_tensor *t = (const tn_tensor *)object;
     int rank = tn_type_rank(g, type);
     bool fits =

@@ -81,6 +81,12 @@ tn_status tn_onnx_inline_calls(tn_graph *graph, uint64_t max_nodes);
 /* The same for a graph that will be written as an ONNX model: nodes whose primitives no operator computes to the last bit stay as
    they are, with the types that are known. */
 tn_status tn_onnx_expand_writable(tn_graph *graph, uint64_t max_nodes);
+/* Gives random nodes their seeds, as tn_onnx_expand does: before nodes are taken away whose names decide them, too. */
+tn_status tn_onnx_give_seeds(tn_graph *graph);
+/* Expands a graph that is thrown away afterwards, to learn why one of the nodes that `nodes` names (lines "from ORIGIN", as errors have
+   them, among others) does not take what its inputs are: the error of the first that does not. TN_OK: nothing is to be said against
+   them. Other nodes may fail. */
+tn_status tn_onnx_explain(tn_graph *graph, const char *nodes);
 #define TN_ONNX_MAX_VALUE ((uint64_t)1 << 40)
 
 #endif

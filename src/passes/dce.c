@@ -436,6 +436,6 @@ const tn_pass tn_pass_dce = {
     .doc = "Removes what nothing needs: nodes, results of branches, loop values. Effects stay.",
     .effect = TN_BIT_EXACT,
     .keeps = TN_KEEPS_ALL,
-    .level = 1,
+    .level = 0, /* what is dead is run by no back end at any level: they refuse the same runs */
     .run = run,
 };

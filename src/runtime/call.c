@@ -6,14 +6,15 @@
 
 /* --- names ------------------------------------------------------------------------------------------------------------------------- */
 
-static void list_names(const tn_graph *g, bool inputs) {
+/* `typed` has the same outputs, with the types that the model's graph may lack. */
+static void list_names(const tn_graph *g, const tn_graph *typed, bool inputs) {
     char text[200];
     uint32_t n = inputs ? tn_graph_input_count(g) : tn_graph_output_count(g);
     for (uint32_t i = 0; i < n && i < 12; i++) {
-        tn_value v = inputs ? tn_graph_input(g, i) : tn_graph_output(g, i);
+        tn_value v = inputs ? tn_graph_input(g, i) : tn_graph_output(typed, i);
         tn_fail_where("%s %" PRIu32 ": '%s' %s%s", inputs ? "input" : "output", i,
                       inputs ? tn_value_name(g, v) : tn_graph_output_name(g, i),
-                      tn_type_describe(g, tn_value_type(g, v), text, sizeof text),
+                      tn_type_describe(inputs ? g : typed, tn_value_type(inputs ? g : typed, v), text, sizeof text),
                       inputs && tn_graph_input_default(g, v) ? " (has a default)" : "");
     }
 }
@@ -40,10 +41,10 @@ static tn_value find_value(const tn_graph *g, const char *name) {
                                 : (tn_value){0};
 }
 
-static tn_status no_such_value(const tn_graph *g, const char *name, bool input) {
+static tn_status no_such_value(const tn_session *s, const char *name, bool input) {
     tn_fail(TN_ERR_INPUT, "the model has no %s '%s', nor an inner value of that name", input ? "input" : "output",
             name ? name : "(NULL)");
-    list_names(g, input);
+    list_names(s->model->graph, s->whole.compiled->graph, input);
     tn_fail_hint("values inside the body of a loop or branch have no names here");
     return TN_ERR_INPUT;
 }
@@ -60,12 +61,13 @@ typedef struct request {
     bool defaults;     /* any of `fed` */
 } request;
 
-static tn_status read_inputs(const tn_graph *g, uint32_t n_in, const tn_binding *in, request *r) {
+static tn_status read_inputs(const tn_session *s, uint32_t n_in, const tn_binding *in, request *r) {
+    const tn_graph *g = s->model->graph;
     for (uint32_t i = 0; i < n_in; i++) {
         uint32_t k = find_input(g, in[i].name);
         tn_value v = k == UINT32_MAX ? find_value(g, in[i].name) : (tn_value){0};
         if (k == UINT32_MAX && !v.id)
-            return no_such_value(g, in[i].name, true);
+            return no_such_value(s, in[i].name, true);
         for (uint32_t j = 0; j < i; j++)
             if (strcmp(in[j].name, in[i].name) == 0 ||
                 (v.id && find_input(g, in[j].name) == UINT32_MAX && find_value(g, in[j].name).id == v.id))
@@ -85,10 +87,11 @@ static tn_status read_inputs(const tn_graph *g, uint32_t n_in, const tn_binding 
 }
 
 /* Outputs in the model's order, then inner values. */
-static tn_status read_outputs(const tn_graph *g, uint32_t n_out, const tn_output *out, request *r) {
+static tn_status read_outputs(const tn_session *s, uint32_t n_out, const tn_output *out, request *r) {
+    const tn_graph *g = s->model->graph;
     for (uint32_t i = 0; i < n_out; i++)
         if (!find_value(g, out[i].name).id)
-            return no_such_value(g, out[i].name, false);
+            return no_such_value(s, out[i].name, false);
     for (uint32_t k = 0; k < tn_graph_output_count(g); k++)
         for (uint32_t i = 0; i < n_out; i++)
             if (find_output(g, out[i].name) == k) {
@@ -253,7 +256,7 @@ static tn_form *forget_one(tn_session *s) {
 
 static tn_status missing_input(const tn_graph *whole, const tn_graph *g, tn_value input) {
     tn_fail(TN_ERR_INPUT, "input '%s' is not given", tn_value_name(g, input));
-    list_names(whole, true);
+    list_names(whole, whole, true);
     tn_fail_hint("give every input that has no default");
     return TN_ERR_INPUT;
 }
@@ -360,10 +363,10 @@ static tn_call *prepare(tn_session *s, uint32_t n_in, const tn_binding *in, uint
     tn_status status = r.fed && r.feed && r.name ? TN_OK : tn_error_status();
     if (status == TN_OK) {
         r.fetch = r.feed + n_in;
-        status = read_inputs(g, n_in, in, &r);
+        status = read_inputs(s, n_in, in, &r);
     }
     if (status == TN_OK)
-        status = read_outputs(g, n_out, out, &r);
+        status = read_outputs(s, n_out, out, &r);
     if (status == TN_OK && !(call = call_create(s, n_in, in, n_out, out)))
         status = tn_error_status();
     if (status == TN_OK) {

@@ -33,10 +33,10 @@ static tn_status run_passes(tn_model *m, const tn_compile_key *key, tn_graph *g)
                          .log = m->notes ? log_text : NULL,
                          .log_ctx = m};
     if (reference && key->level < 0) {
-        /* the oracle runs nodes as they were written */
+        /* the oracle runs nodes as they were written; those that nothing needs no back end runs, so that all refuse the same runs */
         c.level = 0;
         if (!c.passes) {
-            c.passes = "defaults,expand";
+            c.passes = "defaults,expand,dce";
             c.just_listed = true;
         }
     }
@@ -77,8 +77,12 @@ static tn_status dump_plan(tn_model *m, const tn_plan *plan, const char *folder)
 }
 
 tn_graph *tn_model_infer(tn_model *m) {
-    const tn_compile_key key = {
-        .backend = TN_BACKEND_REFERENCE, .level = -1, .disable = "", .passes = "", .dump = "", .dims = ""};
+    const tn_compile_key key = {.backend = TN_BACKEND_REFERENCE,
+                                .level = -1,
+                                .disable = "",
+                                .passes = "defaults,expand",
+                                .dump = "",
+                                .dims = ""};
     tn_graph *g = tn_graph_clone(m->graph, NULL, NULL);
     if (!g || (run_passes(m, &key, g) == TN_OK && tn_graph_check(g) == TN_OK))
         return g;

@@ -1,5 +1,6 @@
 /* A part of a model as a graph of its own: what is fed becomes an input, what is asked for an output. */
 #include "base/error.h"
+#include "onnx/model.h"
 #include "passes/pass.h"
 #include "runtime/model.h"
 
@@ -214,6 +215,8 @@ tn_graph *tn_graph_cut(const tn_graph *whole, const tn_graph *typed, const tn_cu
     c.symbols = c.g->dims.symbol.len;
     c.definer = tn_alloc_array(whole->heap, c.symbols + 1u, sizeof *c.definer);
     tn_status status = c.fetch && c.needed && c.known && c.definer ? TN_OK : TN_ERR_MEMORY;
+    if (status == TN_OK)
+        status = tn_onnx_give_seeds(c.g); /* a part draws what the whole does */
     if (status == TN_OK)
         status = feed(&c, whole, cut, map);
     if (status == TN_OK)

@@ -60,6 +60,10 @@ struct tn_session {
 /* After a failure for lack of memory: which constants of the model are the largest. */
 void tn_session_say_largest(const tn_session *session);
 
+/* --- refused.c ------------------------------------------------------------------------------------------------------------------ */
+/* After a run that failed because its inputs do not fit: says so in the words of the ONNX operator, as far as it can be told. */
+void tn_session_say_rule(tn_session *session, uint32_t inputs, const tn_binding *input);
+
 /* --- call.c --------------------------------------------------------------------------------------------------------------------- */
 /* What a run needs: how it is called (the first time, what is needed is compiled), and a lane. NULL with the error set; *lane NULL, too:
    out of memory, with the call to be given back. */

@@ -79,7 +79,7 @@ static void round_trips(void **state) {
     assert_true(count > 3);
     static const char *const texts[] = {
         "tenon 1\ngraph () -> () {\n  return()\n}\n",
-        "tenon 1\nsymbol u2 [0, 7] fresh\ngraph (%1 \"x\": f32[2]) -> (\"y\") {\n  %2 = size(%1) : i64[u2]\n  "
+        "tenon 1\nsymbol u2 [0, 1000] fresh\ngraph (%1 \"x\": f32[2]) -> (\"y\") {\n  %2 = size(%1) : i64[u2]\n  "
         "return(%2)\n}\n",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
