@@ -182,21 +182,21 @@ static tn_status check_defaults(const tn_verifier *v) {
 /* Elements that infer knows: noted, or compared with those that are stated. */
 static tn_status settle_contents(const tn_verifier *v, tn_graph *g, uint32_t id, uint32_t output, const tn_infer *c) {
     uint32_t value = g->node.data[id].outputs + output;
-    uint32_t count = (uint32_t)c->contents[output].n;
+    int32_t count = c->contents[output].n, stated = g->value.data[value].contents_count;
     const tn_dim *dims = c->contents[output].dims;
-    if (c->contents[output].n < 0)
-        return TN_OK;
-    if (g->value.data[value].contents_count < 0) {
-        uint32_t first = tn_dim_list_add(g, count, dims);
+    if (stated < 0) {
+        if (count < 0)
+            return TN_OK;
+        uint32_t first = tn_dim_list_add(g, (uint32_t)count, dims);
         if (first == UINT32_MAX)
             return tn_error_status();
         g->value.data[value].contents = first;
-        g->value.data[value].contents_count = (int32_t)count;
+        g->value.data[value].contents_count = count;
         return TN_OK;
     }
-    bool good = (uint32_t)g->value.data[value].contents_count == count;
-    for (uint32_t i = 0; i < count && good; i++)
-        good = !tn_dim_never_equal(g, g->dim_list.data[g->value.data[value].contents + i], dims[i]);
+    bool good = stated == count;
+    for (int32_t i = 0; i < count && good; i++)
+        good = tn_dim_equal(g, g->dim_list.data[g->value.data[value].contents + (uint32_t)i], dims[i]);
     return good ? TN_OK
                 : tn_rule_broken(v, TN_RULE_TYPES, id, "output %u is stated to hold other elements than infer says",
                                  output);

@@ -46,8 +46,7 @@ typedef struct tn_verifier {
 tn_status tn_rule_broken(const tn_verifier *v, int rule, uint32_t node, const char *format, ...) TN_PRINTF(4, 5);
 
 /* Verifies a graph that was read and that only its reader knows yet, and lets infer work on the graph itself: types stand as they are,
-   and what infer knows of the elements of values becomes known (where elements are stated already, they must be able to be those). What
-   is stated must hold whatever the data are (rules 13 and 14): no run finds out that it was false. */
+   and what infer knows of the elements of values becomes known. What is stated must hold whatever the data are (rules 13 and 14): no run finds out that it was false. */
 tn_status tn_graph_verify_settle(tn_graph *graph);
 
 tn_status tn_verify_storage(tn_verifier *v);   /* rules 1, 2, 3, 7, 8, 9: what everything else relies on */

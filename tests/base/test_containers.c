@@ -309,10 +309,57 @@ static void test_failures(void **state) {
     fail_each(arena_body);
 }
 
+/* Strings that were loaded are found, and stay what they are when others are added. */
+static void test_loaded_strings(void **state) {
+    (void)state;
+    static const char bytes[] = "a\0ab\0b\0ba\0c";
+    const uint32_t lengths[] = {1, 2, 1, 2, 1};
+    uint8_t raw[sizeof lengths];
+    memcpy(raw, lengths, sizeof raw);
+    tn_strings s;
+    uint32_t record;
+    assert_true(tn_strings_init(&s, NULL));
+    assert_true(tn_strings_load(&s, 5, raw, bytes, sizeof bytes, &record));
+    for (int added = 0; added < 2; added++) {
+        assert_int_equal(tn_strings_find(&s, "a", 1), 1);
+        assert_int_equal(tn_strings_find(&s, "ab", 2), 2);
+        assert_int_equal(tn_strings_find(&s, "ba", 2), 4);
+        assert_int_equal(tn_strings_find(&s, "c", 1), 5);
+        assert_int_equal(tn_strings_find(&s, "aa", 2), UINT32_MAX);
+        assert_int_equal(tn_strings_find(&s, "d", 1), UINT32_MAX);
+        assert_int_equal(tn_strings_find(&s, "", 0), 0);
+        if (!added)
+            assert_int_equal(tn_strings_append(&s, "ab", 2), 6);
+        assert_int_equal(tn_strings_add(&s, "ab", 2), 2);
+        assert_int_equal(tn_strings_add(&s, "new", 3), 7);
+    }
+    tn_strings_free(&s);
+    static const struct {
+        const char *bytes;
+        size_t size;
+        uint32_t first, second, wrong;
+    } bad[] = {{"b\0a", 4, 1, 1, 2},          {"a\0a", 4, 1, 1, 2}, {"\0a", 3, 0, 1, 1},
+               {"a\0b", 3, 1, 1, 2},          {"abab", 5, 1, 2, 1}, {"a\0b\0\0", 5, 1, 1, 3},
+               {"a\0b", 4, 1, 0xffffffff, 2}, {"a\0b", 0, 1, 1, 1}, {"a\0\0b", 5, 1, 2, 2}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        memcpy(raw, &bad[i].first, 4);
+        memcpy(raw + 4, &bad[i].second, 4);
+        assert_true(tn_strings_init(&s, NULL));
+        assert_false(tn_strings_load(&s, 2, raw, bad[i].bytes, bad[i].size, &record));
+        assert_int_equal(record, bad[i].wrong);
+        tn_strings_free(&s);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_vec),  cmocka_unit_test(test_map),  cmocka_unit_test(test_strings),
-        cmocka_unit_test(test_hash), cmocka_unit_test(test_text), cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_vec),
+        cmocka_unit_test(test_map),
+        cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_loaded_strings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
