@@ -417,30 +417,6 @@ static tn_status wait_until_run(tn_expand *x, tn_node before, uint32_t regions) 
     return TN_OK;
 }
 
-/* Whether it is about this node that ex->explain asks. */
-static bool is_asked_about(const tn_expander *ex, tn_node node) {
-    char line[300] = "from ";
-    for (uint32_t i = 0; i < tn_node_origin_count(ex->graph, node); i++) {
-        tn_node_origin(ex->graph, node, i, line + 5, sizeof line - 5);
-        size_t length = strlen(line);
-        for (const char *at = ex->explain; (at = strstr(at, line)); at += length)
-            if ((at == ex->explain || at[-1] == '\n') && (at[length] == '\n' || !at[length]))
-                return true;
-    }
-    return false;
-}
-
-/* Goes on after a node that nobody asks about: it stays. */
-static tn_status pass_over(tn_expander *ex, tn_expand *x, tn_status status) {
-    if (!ex->explain || (status != TN_ERR_MODEL && status != TN_ERR_USAGE && status != TN_ERR_UNSUPPORTED) ||
-        is_asked_about(ex, x->node))
-        return status;
-    ex->graph->stuck = false;
-    tn_error_clear();
-    x->late = "cannot be built";
-    return TN_OK;
-}
-
 static tn_status expand_row(tn_expander *ex, tn_node node, const tn_onnx_identity *id) {
     tn_graph *g = ex->graph;
     tn_arena scratch;
@@ -456,10 +432,15 @@ static tn_status expand_row(tn_expander *ex, tn_node node, const tn_onnx_identit
     uint32_t regions = g->region.len;
     tn_graph_at_location(g, tn_node_location(g, node));
     int depth = ex->depth;
+    bool inside = ex->inside;
+    ex->inside = inside || tn_explain_begins(ex, node);
     tn_status status = run_row(&x);
-    if (status != TN_OK)
-        status = pass_over(ex, &x, status);
     ex->depth = depth;
+    ex->inside = inside;
+    if (status != TN_OK && tn_explain_passes_over(ex, node, status)) {
+        x.late = "cannot be built";
+        status = TN_OK;
+    }
     if (status == TN_OK && x.late && x.final)
         status = tn_expand_unsupported(&x, "%s %s, which is not known even at run time", id->name, x.late);
     else if (status == TN_OK && x.late)
@@ -497,8 +478,8 @@ tn_status tn_expander_region(tn_expander *ex, tn_region region) {
             TN_TRY(inline_call(ex, node, id.function, &next));
         } else if (id.custom) {
             tn_status status = expand_custom(ex, node, &id);
-            if (status != TN_OK)
-                TN_TRY(pass_over(ex, &(tn_expand){.node = node}, status));
+            if (status != TN_OK && !tn_explain_passes_over(ex, node, status))
+                return status;
         } else if (!id.row) {
             tn_fail(TN_ERR_UNSUPPORTED, "not supported: %s (domain %s, version %d%s)", id.name,
                     *id.domain ? id.domain : "ai.onnx", id.version,
@@ -535,7 +516,7 @@ static tn_status check_sizes(const tn_graph *g) {
     return TN_OK;
 }
 
-static tn_status expand(tn_graph *graph, uint64_t max_nodes, bool writable, const char *explain) {
+tn_status tn_expander_run(tn_graph *graph, uint64_t max_nodes, bool writable, const char *explain) {
     tn_expander ex;
     TN_TRY(tn_graph_changeable(graph));
     TN_TRY(tn_expander_init(&ex, graph, max_nodes));
@@ -570,15 +551,11 @@ static tn_status expand(tn_graph *graph, uint64_t max_nodes, bool writable, cons
 }
 
 tn_status tn_onnx_expand(tn_graph *graph, uint64_t max_nodes) {
-    return expand(graph, max_nodes, false, NULL);
+    return tn_expander_run(graph, max_nodes, false, NULL);
 }
 
 tn_status tn_onnx_expand_writable(tn_graph *graph, uint64_t max_nodes) {
-    return expand(graph, max_nodes, true, NULL);
-}
-
-tn_status tn_onnx_explain(tn_graph *graph, const char *nodes) {
-    return expand(graph, 0, false, nodes);
+    return tn_expander_run(graph, max_nodes, true, NULL);
 }
 
 tn_status tn_onnx_inline_calls(tn_graph *g, uint64_t max_nodes) {

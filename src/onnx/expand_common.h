@@ -99,6 +99,8 @@ tn_status tn_expand_loop_rows(tn_expand *x, tn_region body, uint32_t carried, ui
 /* `value` as a value of `type`: through an ONNX node that is expanded when it runs, whose output is declared so
    (expand_control.c). */
 tn_value tn_expand_declared(tn_expand *x, const char *op, tn_value value, tn_type type);
+/* A truth value as a bool scalar (expand_if.c). */
+tn_status tn_expand_truth(tn_expand *x, tn_value value, tn_value *out);
 /* Takes away a region that became no node's (expand_control.c). */
 tn_status tn_expand_discard(tn_expand *x, tn_region region);
 

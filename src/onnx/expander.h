@@ -25,12 +25,20 @@ typedef struct tn_expander {
     bool writable;              /* nodes stay whose primitives have no way back */
     tn_text warnings;
     uint32_t warning_count;
-    /* Lines "from ORIGIN": only nodes of these origins may fail; others stay as they are, of unknown type. NULL: all may. */
+    /* Lines "from ORIGIN": only nodes of these origins may fail, and nodes inside of one of the first; others stay as they are, of
+       unknown type. NULL: all may. */
     const char *explain;
+    bool inside; /* of a node of the first origin */
 } tn_expander;
 
 tn_status tn_expander_init(tn_expander *ex, tn_graph *graph, uint64_t max_nodes);
 void tn_expander_free(tn_expander *ex);
+/* The whole of tn_onnx_expand, with the fields of these names. */
+tn_status tn_expander_run(tn_graph *graph, uint64_t max_nodes, bool writable, const char *explain);
+/* explain.c: whether the first of ex->explain is this node; whether its failure is nobody's business: then the error is gone, and the
+   node is to stay. */
+bool tn_explain_begins(const tn_expander *ex, tn_node node);
+bool tn_explain_passes_over(tn_expander *ex, tn_node node, tn_status status);
 /* Expands all nodes of a region, inlined functions included. */
 tn_status tn_expander_region(tn_expander *ex, tn_region region);
 

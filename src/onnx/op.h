@@ -114,6 +114,7 @@ extern const tn_onnx_family tn_onnx_family_norm;
 extern const tn_onnx_family tn_onnx_family_resize;
 extern const tn_onnx_family tn_onnx_family_einsum;
 extern const tn_onnx_family tn_onnx_family_control;
+extern const tn_onnx_family tn_onnx_family_if;
 extern const tn_onnx_family tn_onnx_family_recurrent;
 extern const tn_onnx_family tn_onnx_family_attention;
 extern const tn_onnx_family tn_onnx_family_loss;

@@ -15,6 +15,25 @@ expect 3 run "$work/text.onnx"
 printf 'tenon 1\ngraph (' >"$work/cut.txt"
 expect 3 run "$work/cut.txt"
 
+# 2: a level apart from its option
+expect 2 run -O 1 "$pair"
+says "$err" "-O needs a level, without a space" "write -O1"
+expect 2 run "$pair" -O
+says "$err" "-O needs a level" "write -O0, -O1, -O2 or -O3"
+
+# 3: what a file states of values must hold
+cat >"$work/stated.txt" <<'END'
+tenon 1
+symbol N [0, 9223372036854775807]
+symbol u1 [0, 2] fresh
+graph (%1 "x": f32[N]) -> ("y") {
+  %2 = nonzero(%1) : i64[1, u1]
+  return(%2)
+}
+END
+expect 3 run "$work/stated.txt" --input x=[1,2,3]
+says "$err" "rule 14" "nonzero"
+
 # 3: input
 expect 3 run "$pair"
 says "$err" "'x' f32[N, 2]" "'w' f32[N, 2]" "--fill"

@@ -47,7 +47,9 @@ if [ -f "$net" ]; then
         expect 3 run "$net" --input r=[[1,1]] --fetch a --backend $backend
         says "$err" "input 'x' is not given" "f32[n, 3]"
         expect 3 run "$net" --input r=[[1,1]] --fetch nothing --backend $backend
-        says "$err" "no output 'nothing', nor an inner value"
+        says "$err" "no output 'nothing', nor an inner value" "output 0: 'y' f32[n, 1]"
+        expect 3 run "$net" --input x=[[1,-2,3]] --tap nothing --backend $backend
+        says "$err" "no output 'nothing', nor an inner value" "output 0: 'y' f32[n, 1]"
     done
     expect 2 run "$net" --input r=[[1,1]] --input r=[[1,1]]
     says "$err" "twice"

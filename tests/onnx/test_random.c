@@ -218,7 +218,51 @@ static void test_own_seeds(void **state) {
         assert_memory_not_equal(want[OUTPUTS - 1], want[OUTPUTS - 1] + 4 * row, 4 * sizeof(float)); /* of each step */
 }
 
+/* A part of a model draws what the whole does, also where what is left out bears the same names. */
+static void test_parts(void **state) {
+    (void)state;
+    tn_text g = message(), bytes;
+    static const char *const names[] = {"y0", "y1", "y2"};
+    put_value(&g, 11, "x", TN_F32, "12");
+    put_value(&g, 11, "c", TN_BOOL, "");
+    for (int i = 0; i < 3; i++) {
+        tn_text attrs = message();
+        attr_graph(&attrs, "then_branch", branch("RandomNormalLike"));
+        attr_graph(&attrs, "else_branch", branch("RandomUniformLike"));
+        put_message(&g, 1, node_bytes("If", "", "c", names[i], attrs));
+        put_value(&g, 12, names[i], 0, NULL);
+    }
+    tn_model *model = path_model(17, g, NULL, &bytes);
+    assert_non_null(model);
+    tn_tensor *x = tn_tensor_create(TN_F32, 1, (const int64_t[]){COUNT}), *c = tn_tensor_create(TN_BOOL, 0, NULL);
+    *(uint8_t *)tn_tensor_data(c) = 1;
+    const tn_binding in[] = {{.name = "x", .tensor = x}, {.name = "c", .tensor = c}};
+    for (int p = 0; p < RUN_PATHS; p++) {
+        tn_tensor *whole[3] = {NULL};
+        tn_output all[3];
+        for (int i = 0; i < 3; i++)
+            all[i] = (tn_output){.name = names[i], .tensor = &whole[i]};
+        tn_session *s = tn_session_create(model, &run_paths[p].options);
+        assert_int_equal(tn_session_run(s, 2, in, 3, all), TN_OK);
+        assert_memory_not_equal(tn_tensor_data(whole[0]), tn_tensor_data(whole[2]), COUNT * sizeof(float));
+        for (int i = 0; i < 3; i++) {
+            tn_tensor *alone = NULL;
+            assert_int_equal(tn_session_run(s, 2, in, 1, &(tn_output){.name = names[i], .tensor = &alone}), TN_OK);
+            if (memcmp(tn_tensor_data(alone), tn_tensor_data(whole[i]), COUNT * sizeof(float)) != 0)
+                fail_msg("%s: %s alone draws other numbers", run_paths[p].name, names[i]);
+            tn_tensor_destroy(alone);
+        }
+        for (int i = 0; i < 3; i++)
+            tn_tensor_destroy(whole[i]);
+        tn_session_destroy(s);
+    }
+    tn_tensor_destroy(x);
+    tn_tensor_destroy(c);
+    tn_model_destroy(model);
+    tn_text_free(&bytes);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_own_seeds)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_own_seeds), cmocka_unit_test(test_parts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,10 @@ typedef enum form {
 } form;
 static char fixed_what[2][1024]; /* by back end: what the run before said, if it was FIXED */
 
+static void forget_fixed(void) {
+    fixed_what[0][0] = fixed_what[1][0] = 0;
+}
+
 static tn_tensor *zeros(input in) {
     int64_t dims[8];
     int rank = 0;
@@ -72,6 +76,17 @@ static void is_refused(tn_text graph, int opset, const input *in, form how, cons
                      tn_error_message());
         if (!strstr(tn_error_message(), says))
             fail_msg("back end %d, form %d: '%s' is not said: %s", backend, (int)how, says, tn_error_message());
+        if (!(tn_error_what()[0] >= 'A' && tn_error_what()[0] <= 'Z'))
+            fail_msg("back end %d, form %d: no operator is named: %s", backend, (int)how, tn_error_message());
+        if (!strstr(tn_error_message(), "'n'"))
+            fail_msg("back end %d, form %d: the node is not named: %s", backend, (int)how, tn_error_message());
+        for (uint32_t i = 0; i < n; i++) {
+            char name[8];
+            snprintf(name, sizeof name, " '%s' ", names[i]);
+            const char *at = strstr(tn_error_message(), name), *made = at ? strstr(at, " from constant") : NULL;
+            if (made && made < at + strcspn(at, "\n"))
+                fail_msg("back end %d, form %d: what is fed is no constant: %s", backend, (int)how, tn_error_message());
+        }
         if (how == NAMED && *fixed_what[backend] && strcmp(tn_error_what(), fixed_what[backend]) != 0)
             fail_msg("back end %d: with sizes in the file it is '%s', with names for them %s", backend,
                      fixed_what[backend], tn_error_message());
@@ -165,6 +180,67 @@ static void test_condition(void **state) {
     }
 }
 
+/* What the branches of If give is of one type; found when the model is compiled, if it is known then. */
+static void test_branches(void **state) {
+    (void)state;
+    static const input in[] = {{TN_F32, "2"}, {TN_BOOL, ""}, {0, NULL}};
+    static const char *const ops[] = {"Neg", "SequenceConstruct", "Optional", "IsNaN"};
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 4; k++) {
+            if (i == k)
+                continue;
+            tn_text g = message(), attrs = message();
+            for (int b = 0; b < 2; b++) {
+                tn_text branch = message();
+                put_text(&branch, 2, "branch");
+                put_message(&branch, 1, node_bytes(ops[b ? i : k], "m", "a", b ? "t" : "u", message()));
+                put_value(&branch, 12, b ? "t" : "u", 0, NULL);
+                attr_graph(&attrs, b ? "then_branch" : "else_branch", branch);
+            }
+            put_message(&g, 1, node_bytes("If", "n", "b", "y", attrs));
+            for (int how = FIXED; how <= NAMED; how++) {
+                forget_fixed(); /* types are part of the message */
+                tn_text copy = message();
+                tn_text_bytes(&copy, g.data, g.len);
+                is_refused(copy, 21, in, (form)how, "they must be of one type");
+            }
+            tn_text_free(&g);
+        }
+}
+
+/* A loop value that is no longer of its kind: a branch that only the run knows gives a tensor where a sequence is carried. */
+static void test_kinds(void **state) {
+    (void)state;
+    static const input in[] = {{TN_F32, "2"}, {TN_BOOL, ""}, {TN_I64, "1"}, {0, NULL}};
+    static const char *const starts[] = {"SequenceConstruct", "Optional"};
+    for (int i = 0; i < 2; i++)
+        for (int how = FIXED; how <= UNKNOWN; how++) {
+            forget_fixed();
+            tn_text g = message(), body = message(), attrs = message(), loop = message();
+            for (int b = 0; b < 2; b++) { /* the tensor is of a type that is not known before */
+                tn_text branch = message();
+                put_text(&branch, 2, "branch");
+                put_message(&branch, 1,
+                            b ? node_bytes("Identity", "m", "s", "t", message())
+                              : node_bytes("Unsqueeze", "m", "a,c", "u", message()));
+                put_value(&branch, 12, b ? "t" : "u", 0, NULL);
+                attr_graph(&attrs, b ? "then_branch" : "else_branch", branch);
+            }
+            put_text(&body, 2, "body");
+            put_value(&body, 11, "i", TN_I64, "");
+            put_value(&body, 11, "go", TN_BOOL, "");
+            put_value(&body, 11, "s", 0, NULL);
+            put_message(&body, 1, node_bytes("If", "n", "b", "r", attrs));
+            put_value(&body, 12, "go", TN_BOOL, "");
+            put_value(&body, 12, "r", 0, NULL);
+            attr_graph(&loop, "body", body);
+            put_message(&g, 1, node_bytes(starts[i], "make", "a", "first", message()));
+            put_ints(&g, 5, "trips", 1, (const int64_t[]){2});
+            put_message(&g, 1, node_bytes("Loop", "n", "trips,,first", "y", loop));
+            is_refused(g, 21, in, (form)how, "is needed there is a tensor");
+        }
+}
+
 /* Sizes that do not broadcast are refused, also where the result would not need them: of unsigned numbers none is negative, and
    a condition that is known takes one side. */
 static void test_dropped_operand(void **state) {
@@ -193,6 +269,16 @@ static void test_sizes(void **state) {
         {"RotaryEmbedding", "a,b,c", 23, {{TN_F32, "1,1,2,6"}, {TN_F32, "1,2,3"}, {TN_F32, "7,2,3"}}, {NULL}, {0}},
         {"RotaryEmbedding", "a,b,c", 23, {{TN_F32, "1,1,2,2"}, {TN_F32, "5,2,1"}, {TN_F32, "1,2,1"}}, {NULL}, {0}},
         {"Det", "a", 22, {{TN_F32, "3,0"}}, {NULL}, {0}},
+        {"Split", "a,b", 13, {{TN_F32, "6"}, {TN_I64, "1"}}, {NULL}, {0}},
+        {"Split", "a", 18, {{TN_F32, "6"}}, {"num_outputs"}, {7}},
+        {"RoiAlign", "a,b,c", 16, {{TN_F32, "1,1,4,4"}, {TN_F32, "2,4"}, {TN_I64, "3"}}, {NULL}, {0}},
+        {"RoiAlign", "a,b,c", 16, {{TN_F32, "1,1,4,4"}, {TN_F32, "2,5"}, {TN_I64, "2"}}, {NULL}, {0}},
+        {"Concat", "a,b", 13, {{TN_F32, "2,3"}, {TN_F32, "3,3"}}, {"axis"}, {1}},
+        {"MatMul", "a,b", 13, {{TN_F32, "2,3"}, {TN_F32, "4,2"}}, {NULL}, {0}},
+        {"Attention", "a,b,b", 24, {{TN_F32, "1,2,2,4"}, {TN_F32, "1,2,2,5"}}, {NULL}, {0}},
+        {"LayerNormalization", "a,b", 17, {{TN_F32, "2,3"}, {TN_F32, "4"}}, {NULL}, {0}},
+        {"DepthToSpace", "a", 13, {{TN_F32, "1,6,2,2"}}, {"blocksize"}, {2}},
+        {"TopK", "a,b", 11, {{TN_F32, "3"}, {TN_I64, "2"}}, {NULL}, {0}},
         {"CausalConvWithState", "a,b,,c", 28, {{TN_F32, "2,3,4"}, {TN_F32, "3,1,1"}, {TN_F32, "5,3,0"}}, {NULL}, {0}},
         {"CausalConvWithState", "a,b,,c", 28, {{TN_F32, "2,3,4"}, {TN_F32, "3,1,2"}, {TN_F32, "3,2,1"}}, {NULL}, {0}},
         {"Pad", "a,b,,c", 24, {{TN_F32, "1,1"}, {TN_I64, "2"}, {TN_I64, ""}}, {NULL}, {0}},
@@ -381,7 +467,8 @@ static void test_kernel_shape(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rules),           cmocka_unit_test(test_condition),
-        cmocka_unit_test(test_dropped_operand), cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_dropped_operand), cmocka_unit_test(test_branches),
+        cmocka_unit_test(test_kinds),           cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_output_padding),  cmocka_unit_test(test_body),
         cmocka_unit_test(test_upsample),        cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_state),           cmocka_unit_test(test_zero_point),
