@@ -4,6 +4,7 @@
    compiling does, and only runs that failed pay for it. */
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "onnx/model.h"
 #include "runtime/session.h"
@@ -63,6 +64,12 @@ static bool has_onnx_nodes(const tn_graph *g) {
     return false;
 }
 
+/* Whether the primitive that failed is what the operator is called, too: Reshape and reshape. */
+static bool same_name(const char *operator, const char *primitive) {
+    size_t n = strcspn(operator, ":");
+    return strcspn(primitive, ":") == n && strncasecmp(operator, primitive, n) == 0;
+}
+
 /* What was said before follows what is said now. */
 static void say_both(const tn_error_record *now, const tn_error_record *before) {
     tn_error_record both = *now;
@@ -71,7 +78,7 @@ static void say_both(const tn_error_record *now, const tn_error_record *before) 
     tn_fail_where("at run time: %s", before->what);
     tn_error_save(&both);
     snprintf(both.where + strlen(both.where), sizeof both.where - strlen(both.where), "\n%s", before->where);
-    if (*before->hint)
+    if (!*both.hint && same_name(now->what, before->what))
         memcpy(both.hint, before->hint, sizeof both.hint);
     tn_error_restore(&both);
 }
