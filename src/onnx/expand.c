@@ -437,11 +437,10 @@ static tn_status expand_row(tn_expander *ex, tn_node node, const tn_onnx_identit
     tn_status status = run_row(&x);
     ex->depth = depth;
     ex->inside = inside;
-    if (status != TN_OK && tn_explain_passes_over(ex, node, status)) {
-        x.late = "cannot be built";
-        status = TN_OK;
-    }
-    if (status == TN_OK && x.late && x.final)
+    bool passed_over = status != TN_OK && tn_explain_passes_over(ex, node, status);
+    if (passed_over)
+        status = take_back(ex, before, node, regions);
+    else if (status == TN_OK && x.late && x.final)
         status = tn_expand_unsupported(&x, "%s %s, which is not known even at run time", id->name, x.late);
     else if (status == TN_OK && x.late)
         status = wait_until_run(&x, before, regions);
@@ -449,7 +448,7 @@ static tn_status expand_row(tn_expander *ex, tn_node node, const tn_onnx_identit
         status = stay(ex, before, node, regions, x.out);
     else if (status == TN_OK)
         status = replace(ex, node, x.out);
-    if (status == TN_OK && x.late)
+    if (status == TN_OK && (x.late || passed_over))
         status = inline_inside(ex, node);
     tn_arena_free(&scratch);
     return status;
