@@ -109,7 +109,7 @@ typedef struct tn_infer {
         int32_t n;
         const tn_dim *dims; /* in `scratch` */
     } * contents;           /* [outputs] */
-    tn_dim narrow;    /* a symbol of the node's own whose bounds leave out what tn_infer_fresh was asked for; null: none */
+    tn_dim narrow; /* a symbol of the node's own whose bounds leave out what tn_infer_fresh was asked for; null: none */
     tn_arena scratch; /* freed after infer */
 } tn_infer;
 

@@ -65,7 +65,7 @@ static bool has_onnx_nodes(const tn_graph *g) {
 }
 
 /* Whether the primitive that failed is what the operator is called, too: Reshape and reshape. */
-static bool same_name(const char *operator, const char *primitive) {
+static bool same_name(const char *operator, const char * primitive) {
     size_t n = strcspn(operator, ":");
     return strcspn(primitive, ":") == n && strncasecmp(operator, primitive, n) == 0;
 }
