@@ -115,7 +115,7 @@ static tn_status expand_batch_norm_first(tn_expand *x) {
     for (uint32_t i = 1; i < 5; i++)
         training = training || tn_expand_wants(x, i);
     TN_RULE(x, !training || x->outputs == 5, "it has %u outputs: 1, or in training all 5", x->outputs);
-    bool elements = !tn_expand_int(x, "spatial") && tn_expand_rank(x, 0) > 2;
+    bool elements = x->version < 9 && !tn_expand_int(x, "spatial") && tn_expand_rank(x, 0) > 2;
     if (elements && x->version < 7 && training)
         return tn_expand_unsupported(
             x, "training that is not spatial in operator set %d, whose lists have no room for it", x->version);
@@ -310,6 +310,7 @@ static tn_status expand_lrn(tn_expand *x) {
 
 static const tn_attr_spec batch_attrs[] = {
     TN_SPEC_FLOAT("epsilon", 1e-5f), TN_SPEC_FLOAT("momentum", 0.9f), TN_SPEC_BOOL("training_mode", 0), {0}};
+static const tn_attr_spec batch_9_attrs[] = {TN_SPEC_FLOAT("epsilon", 1e-5f), TN_SPEC_FLOAT("momentum", 0.9f), {0}};
 static const tn_attr_spec batch_1_attrs[] = {
     TN_SPEC_FLOAT("epsilon", 1e-5f), TN_SPEC_FLOAT("momentum", 0.9f), TN_SPEC_BOOL("spatial", 1), {0}};
 static const tn_attr_spec epsilon_attrs[] = {TN_SPEC_FLOAT("epsilon", 1e-5f), {0}};
@@ -328,7 +329,9 @@ static const tn_attr_spec lrn_attrs[] = {TN_SPEC_FLOAT("alpha", 1e-4f),
 static const tn_onnx_op rows[] = {
     TN_ONNX("BatchNormalization", .since = 14, .inputs = {5, 5}, .outputs = {1, 3}, .attrs = batch_attrs,
             .expand = expand_batch_norm),
-    TN_ONNX("BatchNormalization", .since = 1, .until = 13, .inputs = {5, 5}, .outputs = {1, 5}, .attrs = batch_1_attrs,
+    TN_ONNX("BatchNormalization", .since = 9, .until = 13, .inputs = {5, 5}, .outputs = {1, 5}, .attrs = batch_9_attrs,
+            .expand = expand_batch_norm_first),
+    TN_ONNX("BatchNormalization", .since = 1, .until = 8, .inputs = {5, 5}, .outputs = {1, 5}, .attrs = batch_1_attrs,
             .expand = expand_batch_norm_first),
     TN_ONNX("InstanceNormalization", .since = 1, .inputs = {3, 3}, .outputs = {1, 1}, .attrs = epsilon_attrs,
             .expand = expand_instance_norm),

@@ -302,6 +302,8 @@ static void test_sizes(void **state) {
         {"Hardmax", "a", 11, {{TN_F32, "3"}}, {"axis"}, {1}},
         {"Softmax", "a", 11, {{TN_F32, ""}}, {"axis"}, {-1}},
         {"BatchNormalization", "a,b,b,b,b", 9, {{TN_F32, "2,3"}, {TN_F32, "2"}}, {NULL}, {0}},
+        {"BatchNormalization", "a,b,b,b,b", 9, {{TN_F32, "2,3,2"}, {TN_F32, "3,2"}}, {"spatial"}, {0}},
+        {"BatchNormalization", "a,b,b,b,b", 13, {{TN_F32, "2,3,2"}, {TN_F32, "3"}}, {"spatial"}, {1}},
         {"DequantizeLinear", "a,b", 13, {{TN_I8, "3"}, {TN_F32, "3"}}, {NULL}, {0}},
         {"GroupNormalization", "a,b,b", 21, {{TN_F32, "1,2,2"}, {TN_F32, "2"}}, {"num_groups", "stash_type"}, {2, -1}},
     };
