@@ -318,6 +318,8 @@ static tn_status align_constants(tn_plan *p) {
         tn_tensor *copy = tn_tensor_copy(s->tensor);
         if (!copy)
             return TN_ERR_MEMORY;
+        if (s->tensor->storage->mapping) /* the file's pages are not wanted any more */
+            tn_mapping_forget(s->tensor->storage->mapping, s->tensor->data, tn_tensor_bytes(s->tensor));
         tn_tensor_destroy(s->tensor);
         s->tensor = copy;
     }
