@@ -4,6 +4,7 @@ case. Tenon must then agree with the other one, or has no witness. `cast_first`:
 import numpy as np
 
 import judges
+import judges_ml
 import texts
 from draw import STRING, is_float, is_int
 
@@ -149,6 +150,10 @@ known("AveragePool", STANDARD, "windows over the end (ceil_mode) with dilation, 
       lambda c: attr(c, "ceil_mode") == 1 and (dilated(c) or attr(c, "count_include_pad") == 1))
 known("GroupNormalization", STANDARD, "sums in half precision, which stash_type asks for, do not reach the numbers",
       lambda c: attr(c, "stash_type") in (10, 16))
+known("NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss", STANDARD, "adds many numbers up in half precision",
+      lambda c: c.inputs[0].dtype.itemsize == 2 and max(c.inputs[0].shape) > 16)
+known("FlexAttention", STANDARD, "probabilities of many keys in half precision do not reach 1",
+      lambda c: attr(c, "softmax_precision") in (10, 16) and c.inputs[1].shape[2] > 16)
 known("LpNormalization", STANDARD, "squares have no place in half precision", lambda c: c.inputs[0].dtype.itemsize == 2)
 for _who in (STANDARD, ORT):
     known("GroupNormalization", _who, "E[x^2] - E[x]^2 loses the variance of what varies little", lambda c: varies_little(
@@ -313,7 +318,7 @@ left_open("GridSample", "no images, none of their channels, no positions: nothin
 left_open("STFT", "no frame fits: none", lambda c: c.inputs[0].shape[1] < int(c.inputs[3]) if c.inputs[2] is None else c.inputs[0].shape[1] < c.inputs[2].size)
 left_open("ConvTranspose GlobalAveragePool GlobalMaxPool AveragePool MaxPool LpPool GroupNormalization Col2Im", "nothing in, nothing (or the bias) out: the sizes are those of the formula",
           lambda c: 0 in c.inputs[0].shape)
-left_open("CumSum CumProd", "a list of one axis, as files have it, is that axis", lambda c: c.inputs[1].shape == (1,), texts.scalar_axis)
+left_open("CumSum CumProd", "a list of one axis, as files have it, is that axis", lambda c: c.inputs[1].shape == (1,), judges.cumulative)
 left_open("Slice ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Squeeze Unsqueeze",
           "a number, as files have it, is a list of one", lambda c: any(x is not None and x.ndim == 0 for x in c.inputs[1:]) and not (
               c.op.startswith("ReduceLog") and is_int(c.inputs[0].dtype)), texts.lists)
@@ -372,10 +377,13 @@ left_open("Upsample", "linear along any axes, of any rank; ONNX Runtime takes tw
 left_open("Imputer", "[*, F]: any number of axes before the features; one value goes for all features",
           lambda c: c.inputs[0].ndim != 2 and (c.inputs[0].ndim > 0 or len(c.attrs["imputed_value_int64s" if is_int(c.inputs[0].dtype) else "imputed_value_floats"]) == 1),
           texts.imputer)
-left_open("SVMRegressor", "the features alone are one row", lambda c: c.inputs[0].ndim == 1, judges.one_row)
-left_open("LinearClassifier TreeEnsembleRegressor", "the features alone are one row", lambda c: c.inputs[0].ndim == 1, judges.one_row)
+left_open("SVMRegressor", "the features alone are one row", lambda c: c.inputs[0].ndim == 1, judges_ml.one_row)
+left_open("LinearClassifier TreeEnsembleRegressor", "the features alone are one row", lambda c: c.inputs[0].ndim == 1, judges_ml.one_row)
 left_open("TreeEnsembleClassifier", "the features alone are one row", lambda c: c.inputs[0].ndim == 1)
 left_open("SVMRegressor", "kernel_params are zero if unspecified", lambda c: attr(c, "kernel_params") is None, judges.witness)
+left_open("SVMClassifier", "the same of classes: no witness", lambda c: attr(c, "kernel_params") is None)
+left_open("Attention RotaryEmbedding", "of no queries, no elements there is nothing to compute", lambda c: 0 in c.inputs[0].shape)
+left_open("Cast CastLike", "the text of a number with a fraction, as an integer, is cut as the number is", lambda c: c.inputs[0].dtype == STRING)
 left_open("OneHotEncoder", "of a category that is listed twice the last is meant, as of a map's keys", lambda c: len(
     set(attr(c, "cats_int64s") or attr(c, "cats_strings"))) < len(attr(c, "cats_int64s") or attr(c, "cats_strings")))
 left_open("Optional", "a type that is given besides an input of that type", lambda c: attr(c, "type") is not None)
