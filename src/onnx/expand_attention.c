@@ -304,16 +304,16 @@ static tn_status read_cache(tn_expand *x, uint32_t input, const char *name, tn_d
     tn_value v = tn_expand_input(x, input);
     TN_RULE(x, tn_expand_rank(x, input) == (by_id ? 2 : 3), "'%s' has rank %d, it must be %d", name,
             tn_expand_rank(x, input), by_id ? 2 : 3);
-    TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, input, -1), wanted[2]),
-            "the last axis of '%s' must have half of what is rotated", name);
+    TN_RULE_SAME(x, tn_expand_dim(x, input, -1), wanted[2], "the last axis of '%s' must have half of what is rotated",
+                 name);
     if (by_id) {
         TN_RULE(x, tn_expand_rank(x, 3) == 2, "'position_ids' has rank %d, it must be 2", tn_expand_rank(x, 3));
         v = tn_gather(g, v, tn_expand_input(x, 3), 0);
     }
     TN_BUILT(x, v);
     for (int i = 0; i < 2; i++)
-        TN_RULE(x, !tn_dim_never_equal(g, tn_value_dim(g, v, i), wanted[i]),
-                "'%s' has the wrong size for axis %d of [batch, length, half of what is rotated]", name, i);
+        TN_RULE_SAME(x, tn_value_dim(g, v, i), wanted[i],
+                     "'%s' has the wrong size for axis %d of [batch, length, half of what is rotated]", name, i);
     v = tn_reshape_dims(g, v, 3, wanted); /* checked when it runs, where it is not known to be */
     *out = tn_cast(g, tn_expand_dims(g, v, 1, heads), wide);
     return TN_OK;

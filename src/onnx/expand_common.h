@@ -13,6 +13,14 @@
         if (!(cond))                                 \
             return tn_expand_fail((x), __VA_ARGS__); \
     } while (0)
+/* Refuses the model unless two sizes are the same. Where that is not known the node waits for the run: for rules that no primitive of the
+   expansion would hold to (a product's are). */
+#define TN_RULE_SAME(x, a, b, ...)                                            \
+    do {                                                                      \
+        TN_RULE((x), !tn_dim_never_equal((x)->graph, (a), (b)), __VA_ARGS__); \
+        if (!(x)->final && !tn_dim_equal((x)->graph, (a), (b)))               \
+            return tn_expand_later((x), "needs the sizes of its inputs");     \
+    } while (0)
 /* Answers the builder's sticky error when a value was not built. */
 #define TN_BUILT(x, value)                               \
     do {                                                 \

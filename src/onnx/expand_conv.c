@@ -213,6 +213,9 @@ static tn_status expand_gemm(tn_expand *x) {
             tn_dim d = tn_expand_dim(x, 2, i);
             TN_RULE(x, !tn_dim_never_equal(g, d, out[2 - rank + i]) || !tn_dim_never_equal(g, d, tn_size(x, 1)),
                     "C cannot be broadcast to the product: axis %d differs", i);
+            bool known = tn_dim_equal(g, d, out[2 - rank + i]) || tn_dim_equal(g, d, tn_size(x, 1));
+            if (beta == 0 && !known && !x->final) /* nothing else would hold to it */
+                return tn_expand_later(x, "needs the sizes of its inputs");
         }
         tn_value c = scaled(x, tn_expand_input(x, 2), beta);
         if (beta < 0 || beta > 0 || isnan(beta)) /* times 0 it is left out, whatever it holds */

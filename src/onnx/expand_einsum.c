@@ -199,9 +199,11 @@ static tn_status match_sizes(tn_expand *x, tn_value *a, const term *s, tn_value 
         if (tn_dim_never_equal(g, p[i], q[j]))
             TN_RULE(x, !tn_dim_never_equal(g, p[i], one) || !tn_dim_never_equal(g, q[j], one),
                     "label '%c' stands for axes of different sizes", s->label[i] < ELLIPSIS ? s->label[i] : '.');
-        tn_dim both = s->label[i] < ELLIPSIS && !tn_size_is(x, p[i], 1) && !tn_size_is(x, q[j], 1)
-                          ? p[i]
-                          : tn_dim_broadcast(g, p[i], q[j]);
+        bool may_be_one = !tn_dim_never_equal(g, p[i], one) || !tn_dim_never_equal(g, q[j], one);
+        bool is_one = tn_size_is(x, p[i], 1) || tn_size_is(x, q[j], 1);
+        if (s->label[i] < ELLIPSIS && may_be_one && !is_one && !x->final)
+            return tn_expand_later(x, "needs the sizes of its inputs"); /* the same, or one of them 1 */
+        tn_dim both = s->label[i] < ELLIPSIS && !is_one ? p[i] : tn_dim_broadcast(g, p[i], q[j]);
         TN_SIZED(x, both);
         p[i] = q[j] = both;
     }

@@ -16,8 +16,7 @@ static tn_status pick(tn_expand *x, tn_value log_prob, picked *p) {
     TN_RULE(x, tn_expand_rank(x, 1) == rank - 1, "the targets have rank %d, they must have %d", tn_expand_rank(x, 1),
             rank - 1);
     for (int i = 0; i < rank - 1; i++)
-        TN_RULE(x, !tn_dim_never_equal(g, shape[i], dims[i == 0 ? 0 : i + 1]),
-                "the targets differ from the input on axis %d", i);
+        TN_RULE_SAME(x, shape[i], dims[i == 0 ? 0 : i + 1], "the targets differ from the input on axis %d", i);
     tn_dim image = tn_size_product(x, rank - 2, dims + 2), flat[2] = {dims[0], image};
     TN_SIZED(x, image);
     tn_value target = tn_reshape_dims(g, tn_cast(g, tn_expand_input(x, 1), TN_I64), 2, flat), ignored = {0};
@@ -29,8 +28,8 @@ static tn_status pick(tn_expand *x, tn_value log_prob, picked *p) {
     tn_value classes = tn_expand_size_value(x, dims[1], TN_I64);
     tn_value inside = tn_and(g, tn_greater_equal(g, target, tn_scalar(g, TN_I64, 0)), tn_less(g, target, classes));
     if (tn_expand_has(x, 2)) {
-        TN_RULE(x, tn_expand_rank(x, 2) == 1 && !tn_dim_never_equal(g, tn_expand_dim(x, 2, 0), dims[1]),
-                "there must be one weight for each class");
+        TN_RULE(x, tn_expand_rank(x, 2) == 1, "there must be one weight for each class");
+        TN_RULE_SAME(x, tn_expand_dim(x, 2, 0), dims[1], "there must be one weight for each class");
         tn_value weights = tn_cast(g, tn_expand_input(x, 2), tn_value_dtype(g, log_prob));
         p->weight = tn_expand_gather_inside(x, weights, target, inside);
     }

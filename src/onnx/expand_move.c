@@ -72,14 +72,7 @@ static tn_status expand_split(tn_expand *x) {
             sum = tn_dim_add(g, sum, parts[i]);
             TN_SIZED(x, sum);
         }
-        TN_RULE(x, !tn_dim_never_equal(g, sum, whole), "the sizes of the parts do not add up to that of axis %d", axis);
-        if (!tn_dim_equal(g, sum, whole)) { /* checked at run time */
-            tn_dim *dims = tn_expand_value_dims(x, in);
-            if (!dims)
-                return tn_error_status();
-            dims[axis] = sum;
-            in = tn_reshape_dims(g, in, rank, dims);
-        }
+        TN_RULE_SAME(x, sum, whole, "the sizes of the parts do not add up to that of axis %d", axis);
     } else {
         int64_t count = tn_expand_has_attr(x, "num_outputs") ? tn_expand_int(x, "num_outputs") : n;
         TN_RULE(x, count == n, "'num_outputs' is %" PRId64 ", but there are %d outputs", count, n);

@@ -41,10 +41,8 @@ static tn_status per_element(tn_expand *x, uint32_t input, const char *name, tn_
             tn_expand_rank(x, input), rank - 1);
     for (int i = 1; i < rank; i++) {
         dims[i] = tn_expand_dim(x, 0, i);
-        TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, input, i - 1), dims[i]),
-                "axis %d of '%s' must have the size of axis %d of the input: 'spatial' is 0", i - 1, name, i);
-        if (!x->final && !tn_dim_equal(g, tn_expand_dim(x, input, i - 1), dims[i]))
-            return tn_expand_later(x, "needs the sizes of its inputs");
+        TN_RULE_SAME(x, tn_expand_dim(x, input, i - 1), dims[i],
+                     "axis %d of '%s' must have the size of axis %d of the input: 'spatial' is 0", i - 1, name, i);
     }
     *out = tn_cast(g, tn_reshape_dims(g, tn_expand_input(x, input), rank, dims), dtype);
     return TN_OK;
@@ -81,6 +79,9 @@ static tn_status batch_norm(tn_expand *x, bool training, bool elements) {
         TN_TRY((elements ? per_element : per_channel)(x, i, names[i], wide, &in[i]));
     tn_value mean = in[3], variance = in[4];
     if (training) {
+        for (uint32_t i = 1; i < 5 && !elements && rank > 1; i++) /* some go into running statistics alone */
+            TN_RULE_SAME(x, tn_expand_dim(x, i, 0), tn_expand_dim(x, 0, 1), "'%s' must have one entry for each channel",
+                         names[i]);
         for (int i = 0; i < (elements ? 1 : rank); i++)
             if (i != 1)
                 axes[n++] = i;

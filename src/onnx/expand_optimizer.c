@@ -45,8 +45,8 @@ static tn_status begin(step *s, tn_expand *x, uint32_t kinds) {
         TN_RULE(x, dtype == tn_expand_dtype(x, of) && tn_expand_rank(x, i) == tn_expand_rank(x, of),
                 "inputs %u and %u differ in element type or rank", (unsigned)of, (unsigned)i);
         for (int d = 0; d < tn_expand_rank(x, i); d++)
-            TN_RULE(x, !tn_dim_never_equal(s->g, tn_expand_dim(x, i, d), tn_expand_dim(x, of, d)),
-                    "inputs %u and %u differ in size on axis %d", (unsigned)of, (unsigned)i, d);
+            TN_RULE_SAME(x, tn_expand_dim(x, i, d), tn_expand_dim(x, of, d),
+                         "inputs %u and %u differ in size on axis %d", (unsigned)of, (unsigned)i, d);
     }
     TN_TRY(one_number(x, 0, "R", &s->rate));
     return one_number(x, 1, "T", &s->count);

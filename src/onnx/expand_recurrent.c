@@ -289,14 +289,19 @@ static tn_status run_direction(tn_expand *x, const layer *l, cell *c, int d, boo
 
 /* --- the layer ------------------------------------------------------------------------------------------------------------------- */
 
+/* States are broadcast to their shape, which the primitive holds to; for the others the node waits for what is not known. */
 static tn_status shape_is(tn_expand *x, uint32_t input, const char *name, int rank, const tn_dim *dims) {
+    bool state = rank == 3 && input >= 5;
     if (!tn_expand_has(x, input))
         return TN_OK;
     TN_RULE(x, tn_expand_rank(x, input) == rank, "'%s' has rank %d, it must be %d", name, tn_expand_rank(x, input),
             rank);
     for (int i = 0; i < rank; i++)
-        TN_RULE(x, !tn_dim_never_equal(x->graph, tn_expand_dim(x, input, i), dims[i]),
-                "'%s' has the wrong size on axis %d", name, i);
+        if (state)
+            TN_RULE(x, !tn_dim_never_equal(x->graph, tn_expand_dim(x, input, i), dims[i]),
+                    "'%s' has the wrong size on axis %d", name, i);
+        else
+            TN_RULE_SAME(x, tn_expand_dim(x, input, i), dims[i], "'%s' has the wrong size on axis %d", name, i);
     return TN_OK;
 }
 

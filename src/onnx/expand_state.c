@@ -105,8 +105,8 @@ static tn_status steps_first(tn_expand *x, uint32_t input, tn_dtype wide, int64_
                 (unsigned)input, width, heads);
     tn_dim size = tn_dim_floordiv(g, dims[2], tn_size(x, heads));
     for (int i = 0; i < 2; i++)
-        TN_RULE(x, !tn_dim_never_equal(g, dims[i], tn_expand_dim(x, 0, i)), "inputs 0 and %u differ in their %s",
-                (unsigned)input, i ? "steps" : "batch");
+        TN_RULE_SAME(x, dims[i], tn_expand_dim(x, 0, i), "inputs 0 and %u differ in their %s", (unsigned)input,
+                     i ? "steps" : "batch");
     /* batch and steps are those of input 0: checked when it runs, where they are not known to be */
     tn_dim apart[5] = {tn_expand_dim(x, 0, 0), tn_expand_dim(x, 0, 1), tn_size(x, groups ? groups : heads),
                        groups ? tn_size(x, heads / groups) : size, size};

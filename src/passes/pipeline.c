@@ -12,6 +12,9 @@ static const tn_pass *const pipeline[] = {
     &tn_pass_strip_debug,
     /* The user's rewrites see composites whole, so before they are inlined; the passes below tidy up after them. */
     &tn_pass_rewrites,
+    /* What nobody reads goes before twins are looked for: else a dead node outside of a branch stands for its twin inside, and runs
+       where the branch is not taken. */
+    &tn_pass_dce,
     /* Folding first: it makes conditions, shapes and neutral elements known, which the others look for. */
     &tn_pass_fold,
     /* Then what does nothing disappears: two values that differed by an identity become twins. */

@@ -103,7 +103,7 @@ static void is_refused(tn_text graph, int opset, const input *in, form how, cons
 typedef struct rule {
     const char *op, *inputs;
     int opset;
-    input in[4];
+    input in[5];
     const char *attr; /* an integer attribute, or NULL */
     int64_t value;
     const char *says;
@@ -135,6 +135,44 @@ static const rule rules[] = {
     {"ConstantOfShape", "a", 20, {{TN_I64, ""}}, NULL, 0, "must be a list"},
     {"Reshape", "a,b", 21, {{TN_F32, "1"}, {TN_I64, ""}}, NULL, 0, "must be a list"},
     {"TopK", "a,b", 11, {{TN_F32, "3"}, {TN_I64, ""}}, NULL, 0, "must be a list"},
+    /* sizes of two inputs, where as many elements would pass */
+    {"NegativeLogLikelihoodLoss", "a,b", 22, {{TN_F32, "1,4,3"}, {TN_I64, "3,1"}}, NULL, 0, "the targets differ"},
+    {"NegativeLogLikelihoodLoss",
+     "a,b,c",
+     22,
+     {{TN_F32, "1,4,3"}, {TN_I64, "1,3"}, {TN_F32, "5"}},
+     NULL,
+     0,
+     "for each class"},
+    {"SoftmaxCrossEntropyLoss", "a,b", 13, {{TN_F32, "2,2,1,2"}, {TN_I64, "2,2,1"}}, NULL, 0, "the targets differ"},
+    {"LSTM",
+     "a,b,c",
+     14,
+     {{TN_F32, "3,1,2"}, {TN_F32, "8,1,2"}, {TN_F32, "1,8,2"}},
+     "hidden_size",
+     2,
+     "'W' has the wrong size"},
+    {"GRU",
+     "a,b,c,,d",
+     14,
+     {{TN_F32, "2,2,1"}, {TN_F32, "1,3,1"}, {TN_F32, "1,3,1"}, {TN_I32, "1"}},
+     "hidden_size",
+     1,
+     "'sequence_lens' has the wrong size"},
+    {"RotaryEmbedding",
+     "a,b,b",
+     23,
+     {{TN_F32, "1,1,2,4"}, {TN_F32, "2,1,2"}},
+     NULL,
+     0,
+     "'cos_cache' has the wrong size"},
+    {"BatchNormalization",
+     "a,b,b,c,b",
+     15,
+     {{TN_F32, "1,4,2"}, {TN_F32, "4"}, {TN_F32, "3"}},
+     "training_mode",
+     1,
+     "'mean' must have one entry for each channel"},
 };
 
 static void test_rules(void **state) {
