@@ -291,7 +291,8 @@ def main():
         print("draws that nobody judged: " + ", ".join("%s %d of %d" % (op, n, m) for op, (n, m) in sorted(unjudged.items(), key=lambda p: -p[1][0])))
     if left:
         print("not begun in %.0f s: %s" % (options.seconds, " ".join(left)))
-    sys.exit(1 if any(total[k] for k in (OF_BROKEN if options.invalid else FAULTS)) else 0)
+    # what was not begun is not proved
+    sys.exit(1 if left or any(total[k] for k in (OF_BROKEN if options.invalid else FAULTS)) else 0)
 
 
 if __name__ == "__main__":
