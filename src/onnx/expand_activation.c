@@ -115,8 +115,7 @@ static tn_status expand_swiglu(tn_expand *x) {
     int rank = tn_expand_rank(x, 0);
     TN_RULE(x, tn_expand_dtype(x, 1) == dtype && tn_expand_rank(x, 1) == rank, "'A' and 'B' differ in type or rank");
     for (int i = 0; i < rank; i++)
-        TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, 0, i), tn_expand_dim(x, 1, i)),
-                "'A' and 'B' differ on axis %d", i);
+        TN_RULE_SAME(x, tn_expand_dim(x, 0, i), tn_expand_dim(x, 1, i), "'A' and 'B' differ on axis %d", i);
     const tn_dim *dims = tn_expand_dims_copy(x, 0);
     if (!dims)
         return tn_error_status();

@@ -49,8 +49,8 @@ static tn_status check_kernel(tn_expand *x, tn_value rows, int64_t features) {
     const float *values;
     uint32_t n = tn_expand_floats(x, "kernel_params", &values);
     TN_RULE(x, n == 0 || n == 3, "'kernel_params' has %u entries instead of 3", (unsigned)n);
-    TN_RULE(x, !tn_dim_never_equal(x->graph, tn_value_dim(x->graph, rows, 1), tn_size(x, features)),
-            "the vectors have %" PRId64 " features, the input has another number", features);
+    TN_RULE_SAME(x, tn_value_dim(x->graph, rows, 1), tn_size(x, features),
+                 "the vectors have %" PRId64 " features, the input has another number", features);
     return TN_OK;
 }
 

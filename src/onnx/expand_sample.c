@@ -165,8 +165,7 @@ static tn_status expand_grid_sample(tn_expand *x) {
         return tn_error_status();
     for (int i = 2; i < rank; i++)
         TN_RULE(x, !tn_size_is(x, dims[i], 0), "axis %d of the input is empty: there is nothing to sample", i);
-    TN_RULE(x, !tn_dim_never_equal(g, grid[rank - 1], tn_size(x, spatial)),
-            "the last axis of the grid must hold %d coordinates", spatial);
+    TN_RULE_SAME(x, grid[rank - 1], tn_size(x, spatial), "the last axis of the grid must hold %d coordinates", spatial);
     TN_RULE(x, !tn_dim_never_equal(g, grid[0], dims[0]), "input and grid differ in their batch");
     tn_dim in = tn_size_product(x, spatial, dims + 2), out = tn_size_product(x, spatial, grid + 1);
     TN_SIZED(x, in);
@@ -224,11 +223,11 @@ static tn_status expand_affine_grid(tn_expand *x) {
     TN_RULE(x, n == 4 || n == 5, "'size' has %d entries, it must have 4 or 5", n);
     spatial = n - 2;
     TN_RULE(x, tn_is_float(dtype), "'theta' is %s: it must be of a floating point type", tn_dtype_name(dtype));
-    TN_RULE(x,
-            tn_expand_rank(x, 0) == 3 && !tn_dim_never_equal(g, tn_expand_dim(x, 0, 1), tn_size(x, spatial)) &&
-                !tn_dim_never_equal(g, tn_expand_dim(x, 0, 2), tn_size(x, spatial + 1)) &&
-                !tn_dim_never_equal(g, tn_expand_dim(x, 0, 0), size[0]),
-            "'theta' must have the shape [N, %d, %d]", spatial, spatial + 1);
+    const tn_dim theta[3] = {size[0], tn_size(x, spatial), tn_size(x, spatial + 1)};
+    TN_RULE(x, tn_expand_rank(x, 0) == 3, "'theta' must have the shape [N, %d, %d]", spatial, spatial + 1);
+    for (int i = 0; i < 3; i++)
+        TN_RULE_SAME(x, tn_expand_dim(x, 0, i), theta[i], "'theta' must have the shape [N, %d, %d]", spatial,
+                     spatial + 1);
     for (int i = 0; i < n; i++)
         TN_RULE(x, !tn_size_at_most(x, size[i], -1), "entry %d of 'size' is negative", i);
     points = tn_size_product(x, spatial, size + 2);

@@ -196,10 +196,7 @@ static tn_status expand_causal_conv(tn_expand *x) {
         tn_dim past[3] = {dims[0], dims[1], before};
         TN_RULE(x, tn_expand_rank(x, 3) == 3, "'past_state' has rank %d, it must be 3", tn_expand_rank(x, 3));
         for (int i = 0; i < 3; i++) {
-            TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, 3, i), past[i]),
-                    "'past_state' has the wrong size on axis %d", i);
-            if (tn_size_is(x, before, 0) && !tn_dim_equal(g, tn_expand_dim(x, 3, i), past[i])) /* no count would tell */
-                return tn_expand_later(x, "needs the sizes of input and past state");
+            TN_RULE_SAME(x, tn_expand_dim(x, 3, i), past[i], "'past_state' has the wrong size on axis %d", i);
         }
         tn_value both[2] = {tn_reshape_dims(g, tn_expand_input(x, 3), 3, past), v};
         v = tn_concat(g, 2, 2, both);
@@ -238,7 +235,8 @@ static tn_status expand_tensor_scatter(tn_expand *x) {
     if (!dims || !with)
         return tn_error_status();
     for (int i = 0; i < rank; i++)
-        TN_RULE(x, i == axis || !tn_dim_never_equal(g, dims[i], with[i]), "cache and update differ on axis %d", i);
+        if (i != axis)
+            TN_RULE_SAME(x, dims[i], with[i], "cache and update differ on axis %d", i);
     int64_t size, room;
     if (tn_dim_is_const(g, with[axis], &size) && tn_dim_is_const(g, dims[axis], &room))
         TN_RULE(x, size <= room, "an update of %" PRId64 " entries does not fit into a cache of %" PRId64, size, room);

@@ -57,16 +57,16 @@ static void expect_passes(tn_level level, const char *passes, const char *disabl
 
 static void test_levels_and_lists(void **state) {
     (void)state;
-    expect_passes(TN_LEVEL_0, NULL, NULL, false, "defaults,expand,dce,inline-composites,dce");
-    expect_passes(TN_LEVEL_0, NULL, NULL, true, "defaults,expand,strip-debug,dce,inline-composites,dce");
-    const char *all = "defaults,rewrites,expand,rewrites,fold,cleanup,cse,dce,inline-composites,fold,cleanup,cse,dce";
+    expect_passes(TN_LEVEL_0, NULL, NULL, false, "defaults,expand,dce,dce,inline-composites,dce");
+    expect_passes(TN_LEVEL_0, NULL, NULL, true, "defaults,expand,strip-debug,dce,dce,inline-composites,dce");
+    const char *all = "defaults,rewrites,expand,rewrites,dce,fold,cleanup,cse,dce,inline-composites,fold,cleanup,cse,dce";
     expect_passes(TN_LEVEL_1, NULL, NULL, false, all);
     expect_passes(TN_LEVEL_DEFAULT, NULL, NULL, false, all);
     expect_passes(TN_LEVEL_3, "", NULL, false, "defaults,expand,inline-composites");
     expect_passes(TN_LEVEL_2, " cse , dce,cse", NULL, false, "defaults,expand,cse,dce,cse,inline-composites");
     expect_passes(TN_LEVEL_2, "inline-composites,expand", NULL, false, "defaults,inline-composites,expand");
     expect_passes(TN_LEVEL_2, NULL, "fold,rewrites, cleanup", false,
-                  "defaults,expand,cse,dce,inline-composites,cse,dce");
+                  "defaults,expand,dce,cse,dce,inline-composites,cse,dce");
     expect_passes(TN_LEVEL_2, "cse,dce", "cse", false, "defaults,expand,dce,inline-composites");
 }
 
