@@ -59,7 +59,8 @@ static void test_levels_and_lists(void **state) {
     (void)state;
     expect_passes(TN_LEVEL_0, NULL, NULL, false, "defaults,expand,dce,dce,inline-composites,dce");
     expect_passes(TN_LEVEL_0, NULL, NULL, true, "defaults,expand,strip-debug,dce,dce,inline-composites,dce");
-    const char *all = "defaults,rewrites,expand,rewrites,dce,fold,cleanup,cse,dce,inline-composites,fold,cleanup,cse,dce";
+    const char *all =
+        "defaults,rewrites,expand,rewrites,dce,fold,cleanup,cse,dce,inline-composites,fold,cleanup,cse,dce";
     expect_passes(TN_LEVEL_1, NULL, NULL, false, all);
     expect_passes(TN_LEVEL_DEFAULT, NULL, NULL, false, all);
     expect_passes(TN_LEVEL_3, "", NULL, false, "defaults,expand,inline-composites");
