@@ -282,8 +282,29 @@ static void test_map(void **state) {
     tn_op_set_destroy(ops);
 }
 
+/* --- Einsum ------------------------------------------------------------------------------------------------------------------------- */
+
+/* Axes of one label where one of them is 1, of one operand and of the other: [3, 1, 1] with [3, 1] or [1, 3] as Xcd,dc->Xcd. */
+static void test_einsum_of_one(void **state) {
+    (void)state;
+    for (int swapped = 0; swapped < 2; swapped++)
+        for (int form = SAID; form < FORMS; form++) {
+            tn_tensor *x = numbers(3, D(3, 1, 1), -1), *w = numbers(2, swapped ? D(1, 3) : D(3, 1), -1);
+            tn_tensor *y = tn_tensor_create(TN_F32, 3, swapped ? D(3, 3, 1) : D(3, 1, 3));
+            tn_text attrs = message();
+            attr_text(&attrs, "equation", "Xcd,dc->Xcd");
+            for (int64_t i = 0; i < 9; i++)
+                ((float *)tn_tensor_data(y))[i] = (float)(tn_tensor_get_f64(x, i / 3) * tn_tensor_get_f64(w, i % 3));
+            gives(12, "Einsum", attrs, form, 2, (tn_tensor *[]){x, w}, "", "y", 1, &y);
+            tn_tensor_destroy(x);
+            tn_tensor_destroy(w);
+            tn_tensor_destroy(y);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_antialias), cmocka_unit_test(test_antialias_size),
-                                       cmocka_unit_test(test_not_spatial), cmocka_unit_test(test_map)};
+                                       cmocka_unit_test(test_not_spatial), cmocka_unit_test(test_map),
+                                       cmocka_unit_test(test_einsum_of_one)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
