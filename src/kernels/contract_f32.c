@@ -418,7 +418,7 @@ static void run_few(const tn_kernel_args *args, const tn_gemm_few *f, const tn_g
     const char *a_base = args->slot[f->a_slot];
     char *c_base = args->slot[f->c_slot];
     const float *a[TN_GEMM_MAX_ROWS];
-    float *c[TN_GEMM_MAX_ROWS];
+    float *c[TN_GEMM_MAX_ROWS] = {NULL};
     for (int i = 0; i < f->rows; i++) {
         a[i] = (const float *)(const void *)(a_base + f->a[i]);
         c[i] = (float *)(void *)(c_base + f->c[i]);

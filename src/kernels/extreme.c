@@ -50,6 +50,7 @@ static void beside(const extreme *w, const char *x, int64_t n, int64_t *out) {
         out[i] = tn_keys_at(&w->keys, at, i);
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): a tn_host_body */
 static void lanes(const void *ctx, int64_t begin, int64_t end, char *scratch) {
     const extreme *w = ctx;
     int64_t inner = w->lanes.inner;

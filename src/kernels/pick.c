@@ -55,6 +55,7 @@ static bool move_chunk(const pick *w, int64_t n, const int64_t *index, char *dat
                       : move(false, w->element, n, index, w->limit, step, beside, data, row);
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): a tn_host_body */
 static void rows(const void *ctx, int64_t begin, int64_t end, char *scratch) {
     const pick *w = ctx;
     const tn_tensor *indices = w->indices;

@@ -484,7 +484,7 @@ static void run_code(const tn_rows *p, const tn_rows_code *c, char *const *at, c
 }
 
 void tn_rows_run(const tn_rows *p, int64_t first, int64_t end, char *scratch) {
-    char *at[TN_ROWS_PLACES];
+    char *at[TN_ROWS_PLACES] = {NULL};
     tn_rows_ahead ahead = {0};
     for (int i = 0; i < p->places; i++)
         at[i] = p->place[i].base ? p->place[i].base + first * p->place[i].step : scratch + p->place[i].offset;

@@ -54,6 +54,7 @@ static void run_lanes(const running *w, int64_t n, int64_t steps, const char *x,
     }
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): a tn_host_body */
 static void beside(const void *ctx, int64_t begin, int64_t end, char *scratch) {
     const running *w = ctx;
     int64_t inner = w->lanes.inner, length = w->lanes.length, line = inner * w->element;

@@ -34,7 +34,10 @@ bool tn_windows_fit(const tn_reduction *q, int axis) {
         if (a->guard[g].coef[axis] < 0)
             return false;
     float outside = identity_of(q);
-    return !a->guards || memcmp(&a->fill, &outside, sizeof outside) == 0;
+    uint32_t want, fill; /* the sign of zero matters */
+    memcpy(&want, &outside, sizeof want);
+    memcpy(&fill, &a->fill, sizeof fill);
+    return !a->guards || fill == want;
 }
 
 void tn_windows_begin(tn_windows *w, const tn_reduction *q) {

@@ -188,7 +188,7 @@ static kernel_plan *find(tn_host_kernels *h, const tn_eval *e, tn_status *status
         tn_error_clear();
         *status = TN_OK;
     }
-    if (*status != TN_OK) {
+    if (*status != TN_OK || !k->key) {
         forget(h, k);
         return NULL;
     }

@@ -120,7 +120,7 @@ typedef struct making {
 
 static tn_status make_tensor(making *m, tn_type type, tn_object **out) {
     const tn_graph *g = m->g;
-    int64_t dims[TN_MAX_RANK];
+    int64_t dims[TN_MAX_RANK] = {0};
     int rank = tn_type_rank(g, type);
     bool possible = tn_type_dtype(g, type) != TN_DTYPE_NONE;
     if (rank < 0) /* unranked */
