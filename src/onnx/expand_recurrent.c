@@ -289,7 +289,7 @@ static tn_status run_direction(tn_expand *x, const layer *l, cell *c, int d, boo
 
 /* --- the layer ------------------------------------------------------------------------------------------------------------------- */
 
-/* States are broadcast to their shape, which the primitive holds to; for the others the node waits for what is not known. */
+/* The loop that carries states holds to their shape; for the others the node waits for what is not known. */
 static tn_status shape_is(tn_expand *x, uint32_t input, const char *name, int rank, const tn_dim *dims) {
     bool state = rank == 3 && input >= 5;
     if (!tn_expand_has(x, input))
