@@ -274,6 +274,33 @@ uint16_t tn_lowering_merge(tn_lowerer *l, tn_draft *d, tn_draft *part) {
     return (uint16_t)(part->result & TN_REG_STEP ? part->result + steps : part->result + base);
 }
 
+static bool same_access(const tn_access *a, const tn_access *b, int axes) {
+    bool same = a->slot == b->slot && a->dtype == b->dtype && a->offset == b->offset && !a->guards && !b->guards;
+    for (int i = 0; i < axes && same; i++)
+        same = a->stride[i] == b->stride[i];
+    return same;
+}
+
+/* Operands that read the same elements become one. Factors of a contraction are read in its own way. */
+static void share_operands(tn_draft *d) {
+    tn_kernel *k = &d->kernel;
+    uint16_t kept = 0, first = k->kind == TN_KERNEL_CONTRACT ? 2 : 0, to[TN_FUSE_OPERANDS] = {0};
+    for (uint16_t i = 0; i < k->operands; i++) {
+        to[i] = i < first ? i : first;
+        while (i >= first && to[i] < kept && !same_access(&k->operand[to[i]], &k->operand[i], k->outer + k->inner))
+            to[i]++;
+        if (to[i] == kept)
+            k->operand[kept++] = k->operand[i];
+    }
+    for (uint32_t i = 0; i < (uint32_t)k->steps + k->epilogue; i++) {
+        uint16_t *r[3] = {&k->step[i].a, &k->step[i].b, &k->step[i].c};
+        for (int j = 0; j < 3; j++)
+            *r[j] = *r[j] & (TN_REG_STEP | TN_REG_REDUCED) ? *r[j] : to[*r[j]];
+    }
+    d->result = d->result & (TN_REG_STEP | TN_REG_REDUCED) ? d->result : to[d->result];
+    k->operands = (uint8_t)kept;
+}
+
 /* The final number of a register: operands, steps, the reduced value, epilogue steps. */
 static uint16_t number(const tn_kernel *k, uint16_t code) {
     if (code & TN_REG_STEP) {
@@ -310,6 +337,7 @@ tn_status tn_lowering_finish(tn_lowerer *l, tn_draft *d) {
         .slot = slot, .dtype = p->slot.data[slot].dtype, .offset = p->view.data[place].offset, .stride = stride};
     const tn_view at = p->view.data[place];
     TN_TRY(spread(l, d, &at, stride));
+    share_operands(d);
     for (uint32_t i = 0; i < k->steps + k->epilogue; i++) {
         k->step[i].a = number(k, k->step[i].a);
         k->step[i].b = number(k, k->step[i].b);
