@@ -202,6 +202,11 @@ TN_API tn_status tn_scan(tn_graph *graph, uint32_t count, const tn_value *init, 
                          tn_body *body, void *ctx, uint32_t stacked, tn_value *results);
 TN_API tn_value tn_print(tn_graph *graph, tn_value x, const char *label); /* answers x, to be used onwards */
 TN_API void tn_assert(tn_graph *graph, tn_value cond, const char *message);
+/* x, to be used onwards: a run whose data break the rule fails as with a bad input (no optimisation drops it while x is used). `holds`:
+   bool, every element must. In the message {i} stands for the index of the first that does not, as in "[2][0]", and {0}, {1}, ... for that
+   element of each of `shown`, tensors with the shape of `holds` or one element. */
+TN_API tn_value tn_require(tn_graph *graph, tn_value x, tn_value holds, const char *message, uint32_t count,
+                           const tn_value *shown);
 
 TN_END_DECLS
 

@@ -151,5 +151,6 @@
 #define tn_scan(g, ...) (tn_scan)(TN_HERE(g), __VA_ARGS__)
 #define tn_print(g, ...) (tn_print)(TN_HERE(g), __VA_ARGS__)
 #define tn_assert(g, ...) (tn_assert)(TN_HERE(g), __VA_ARGS__)
+#define tn_require(g, ...) (tn_require)(TN_HERE(g), __VA_ARGS__)
 
 #endif

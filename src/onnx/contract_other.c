@@ -265,6 +265,21 @@ static tn_status print_(tn_contract *c) {
     return tn_c_set(c, 0, tn_c_one(c, "Identity", tn_c_in(c, 0), tn_c_type(c, 0)));
 }
 
+/* ONNX has no node that refuses: x is the one entry of a list, of which the entry is read whose number is how many elements do not hold. */
+static tn_status require(tn_contract *c) {
+    tn_value x = tn_c_in(c, 0), holds = tn_c_in(c, 1);
+    tn_type type = tn_c_type(c, 0), count = tn_type_tensor(c->g, TN_I64, 0, NULL);
+    if (!type.id || tn_type_kind(c->g, type) != TN_KIND_TENSOR)
+        return tn_c_unsupported(c, "a check before what is no tensor");
+    const int64_t first = 0;
+    tn_attr keep = TN_A_INT("keepdims", 0), axis = TN_A_INT("axis", 0);
+    tn_value wrong = tn_c_one(c, "Not", holds, tn_c_like(c, holds, TN_BOOL));
+    wrong = tn_c_cast(c, wrong, TN_I64);
+    wrong = tn_c_emit(c, "ReduceSum", 1, &wrong, 1, &keep, count);
+    tn_value list = tn_c_two(c, "Unsqueeze", x, tn_c_i64s(c, 1, &first), (tn_type){0}), in[2] = {list, wrong};
+    return tn_c_set(c, 0, tn_c_emit(c, "Gather", 2, in, 1, &axis, type));
+}
+
 static tn_status nothing(tn_contract *c) {
     (void)c;
     return TN_OK;
@@ -297,5 +312,6 @@ const tn_contract_row tn_contract_other[] = {
     {"random_normal", random_, "RandomNormal"},
     {"print", print_, NULL},
     {"assert", nothing, NULL},
+    {"require", require, NULL},
     {NULL, NULL, NULL},
 };

@@ -2,6 +2,7 @@
 #include "onnx/expand_common.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 tn_dim tn_size(tn_expand *x, int64_t value) {
     return tn_dim_const(x->graph, value);
@@ -176,30 +177,19 @@ tn_status tn_expand_many(tn_expand *x, const char *op, uint32_t inputs, const tn
     return node.id ? TN_OK : tn_graph_check(g);
 }
 
-tn_value tn_expand_wrap_index(tn_expand *x, tn_value index, tn_dim size, tn_value *inside) {
+tn_value tn_expand_within(tn_expand *x, tn_value value, tn_value low, tn_value high, const char *what) {
     tn_graph *g = x->graph;
-    tn_value zero = tn_scalar(g, TN_I64, 0), n = tn_expand_size_value(x, size, TN_I64);
-    index = tn_cast(g, index, TN_I64);
-    index = tn_select(g, tn_less(g, index, zero), tn_add(g, index, n), index);
-    tn_value good = tn_and(g, tn_greater_equal(g, index, zero), tn_less(g, index, n));
-    *inside = inside->id ? tn_and(g, *inside, good) : good;
-    return index;
+    char text[160];
+    snprintf(text, sizeof text, "%s{i} is {0}: it must lie in {1}..{2}", what);
+    tn_value shown[3] = {value, low, high};
+    tn_value holds = tn_and(g, tn_greater_equal(g, value, low), tn_less_equal(g, value, high));
+    return tn_require(g, value, holds, text, 3, shown);
 }
 
-tn_value tn_expand_gather_inside(tn_expand *x, tn_value value, tn_value index, tn_value inside) {
-    const int64_t far = INT64_MAX;
-    if (inside.id)
-        index = tn_select(x->graph, inside, index, tn_constant_i64(x->graph, 0, 1, &far));
-    return tn_gather(x->graph, value, index, 0);
-}
-
-tn_value tn_expand_lengths(tn_expand *x, uint32_t input, tn_dim most) {
+tn_value tn_expand_counted(tn_expand *x, uint32_t input, tn_value high, const char *what) {
     tn_graph *g = x->graph;
-    tn_value length = tn_cast(g, tn_expand_input(x, input), TN_I64);
-    tn_value end = tn_expand_size_value(x, most, TN_I64);
-    tn_value inside = tn_and(g, tn_greater_equal(g, length, tn_scalar(g, TN_I64, 0)), tn_less_equal(g, length, end));
-    tn_dim count = tn_dim_add(g, most, tn_size(x, 1));
-    return tn_expand_gather_inside(x, tn_iota(g, TN_I64, 1, &count, 0), length, inside);
+    tn_value v = tn_cast(g, tn_expand_input(x, input), TN_I64);
+    return tn_expand_within(x, v, tn_scalar(g, TN_I64, 0), high, what);
 }
 
 /* --- small integer inputs --------------------------------------------------------------------------------------------------- */

@@ -112,13 +112,10 @@ tn_status tn_expand_truth(tn_expand *x, tn_value value, tn_value *out);
 /* Takes away a region that became no node's (expand_control.c). */
 tn_status tn_expand_discard(tn_expand *x, tn_region region);
 
-/* Indices (any integer dtype) along an axis of `size` as i64, negative ones counted from the end. *inside, bool, is and-ed
-   with whether each is in range; null at first. */
-tn_value tn_expand_wrap_index(tn_expand *x, tn_value index, tn_dim size, tn_value *inside);
-/* An input of lengths, i64: each is from 0 to `most`, else the run fails as with an index out of range. */
-tn_value tn_expand_lengths(tn_expand *x, uint32_t input, tn_dim most);
-/* x[index] along axis 0, where `inside`; an index that is not is the error of gather. */
-tn_value tn_expand_gather_inside(tn_expand *x, tn_value value, tn_value index, tn_value inside);
+/* Integers that must each be from `low` to `high` (i64 scalars), else the run fails and says of which element of `what` that is not so. */
+tn_value tn_expand_within(tn_expand *x, tn_value value, tn_value low, tn_value high, const char *what);
+/* An input of integers that must each be from 0 to `high` (an i64 scalar), as i64. */
+tn_value tn_expand_counted(tn_expand *x, uint32_t input, tn_value high, const char *what);
 
 /* The geometry of windows over the spatial axes of input 0 [N, C, spatial...] (Conv, pooling, ConvTranspose). */
 typedef struct tn_windows {

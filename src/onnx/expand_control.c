@@ -535,7 +535,9 @@ static tn_status expand_scan_batched(tn_expand *x) {
         int rank = tn_expand_rank(x, i);
         TN_RULE(x, rank >= (i > s.states ? 2 : 1), "input %u has rank %d: axes are missing", (unsigned)i, rank);
         in[i - !s.lengths] =
-            i == 0 ? tn_expand_lengths(x, 0, tn_expand_dim(x, s.states + 1, 1)) : tn_expand_input(x, i);
+            i == 0 ? tn_expand_counted(x, 0, tn_expand_size_value(x, tn_expand_dim(x, s.states + 1, 1), TN_I64),
+                                       "sequence_lens")
+                   : tn_expand_input(x, i);
         if (i > s.states)
             TN_TRY(direction(x, "directions", s.ways[i - 1 - s.states]));
     }

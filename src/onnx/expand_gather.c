@@ -57,13 +57,12 @@ static tn_status expand_reverse_sequence(tn_expand *x) {
         return tn_error_status();
     TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, 1, 0), dims[batch]),
             "there must be one length for each batch entry");
-    tn_value zero = tn_scalar(g, TN_I64, 0), one = tn_scalar(g, TN_I64, 1);
-    tn_value length = tn_broadcast(
-        g, tn_expand_along(x, tn_expand_listed(x, tn_expand_input(x, 1), dims[batch]), 2, (int)batch), 2, dims);
+    tn_value one = tn_scalar(g, TN_I64, 1),
+             lengths = tn_expand_counted(x, 1, tn_expand_size_value(x, dims[time], TN_I64), "sequence_lens");
+    tn_value length =
+        tn_broadcast(g, tn_expand_along(x, tn_expand_listed(x, lengths, dims[batch]), 2, (int)batch), 2, dims);
     tn_value t = along(x, 2, dims, (int)time);
     tn_value from = tn_select(g, tn_less(g, t, length), tn_sub(g, tn_sub(g, length, one), t), t);
-    tn_value steps = tn_expand_size_value(x, dims[time], TN_I64);
-    tn_value inside = tn_and(g, tn_greater_equal(g, length, zero), tn_less_equal(g, length, steps));
     tn_value width = tn_expand_size_value(x, dims[1], TN_I64), entry = along(x, 2, dims, (int)batch);
     tn_value at = time == 0 ? tn_add(g, tn_mul(g, from, width), entry) : tn_add(g, tn_mul(g, entry, width), from);
     tn_dim flat[TN_MAX_RANK];
@@ -72,7 +71,7 @@ static tn_status expand_reverse_sequence(tn_expand *x) {
     for (int i = 2; i < rank; i++)
         flat[i - 1] = dims[i];
     tn_value data = tn_reshape_dims(g, tn_expand_input(x, 0), rank - 1, flat);
-    return tn_expand_set(x, 0, tn_expand_gather_inside(x, data, at, inside));
+    return tn_expand_set(x, 0, tn_gather(g, data, at, 0));
 }
 
 /* values[1] where the position along the new axis is the index, values[0] elsewhere (and for an index out of range). */

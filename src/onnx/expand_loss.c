@@ -19,26 +19,33 @@ static tn_status pick(tn_expand *x, tn_value log_prob, picked *p) {
         TN_RULE_SAME(x, shape[i], dims[i == 0 ? 0 : i + 1], "the targets differ from the input on axis %d", i);
     tn_dim image = tn_size_product(x, rank - 2, dims + 2), flat[2] = {dims[0], image};
     TN_SIZED(x, image);
-    tn_value target = tn_reshape_dims(g, tn_cast(g, tn_expand_input(x, 1), TN_I64), 2, flat), ignored = {0};
+    tn_value target = tn_cast(g, tn_expand_input(x, 1), TN_I64), ignored = {0}, zero_index = tn_scalar(g, TN_I64, 0);
+    tn_value classes = tn_expand_size_value(x, dims[1], TN_I64), last = tn_sub(g, classes, tn_scalar(g, TN_I64, 1));
     if (tn_expand_has_attr(x, "ignore_index")) {
         int64_t index = tn_expand_int(x, "ignore_index");
         ignored = tn_equal(g, target, tn_constant_i64(g, 0, 1, &index));
-        target = tn_select(g, ignored, tn_scalar(g, TN_I64, 0), target);
+        tn_value shown[3] = {target, last, tn_constant_i64(g, 0, 1, &index)};
+        tn_value holds = tn_and(g, tn_greater_equal(g, target, zero_index), tn_less_equal(g, target, last));
+        target = tn_require(g, target, tn_or(g, ignored, holds),
+                            "target{i} is {0}: it must lie in 0..{1}, or be the ignore_index {2}", 3, shown);
+        target = tn_select(g, ignored, zero_index, target);
+        ignored = tn_reshape_dims(g, ignored, 2, flat);
+    } else {
+        target = tn_expand_within(x, target, zero_index, last, "target");
     }
-    tn_value classes = tn_expand_size_value(x, dims[1], TN_I64);
-    tn_value inside = tn_and(g, tn_greater_equal(g, target, tn_scalar(g, TN_I64, 0)), tn_less(g, target, classes));
+    target = tn_reshape_dims(g, target, 2, flat);
     if (tn_expand_has(x, 2)) {
         TN_RULE(x, tn_expand_rank(x, 2) == 1, "there must be one weight for each class");
         TN_RULE_SAME(x, tn_expand_dim(x, 2, 0), dims[1], "there must be one weight for each class");
         tn_value weights = tn_cast(g, tn_expand_input(x, 2), tn_value_dtype(g, log_prob));
-        p->weight = tn_expand_gather_inside(x, weights, target, inside);
+        p->weight = tn_gather(g, weights, target, 0);
     }
     /* [batch, classes, image] in one row each: the position is (n * classes + target) * image + d */
     tn_value at = tn_add(g, tn_mul(g, tn_iota(g, TN_I64, 2, flat, 0), classes), target);
     at = tn_add(g, tn_mul(g, at, tn_expand_size_value(x, image, TN_I64)), tn_iota(g, TN_I64, 2, flat, 1));
     tn_dim all = tn_size_product(x, rank, dims);
     TN_SIZED(x, all);
-    p->score = tn_expand_gather_inside(x, tn_reshape_dims(g, log_prob, 1, &all), at, inside);
+    p->score = tn_gather(g, tn_reshape_dims(g, log_prob, 1, &all), at, 0);
     TN_BUILT(x, p->score);
     if (ignored.id) {
         tn_value zero = tn_scalar_like(g, p->score, 0), one = tn_scalar_like(g, p->score, 1);

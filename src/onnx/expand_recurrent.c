@@ -383,7 +383,8 @@ static tn_status expand_layer(tn_expand *x, cell_kind kind, int each, const char
     if (l.batch_first)
         l.x = tn_transpose(g, l.x, swap);
     if (tn_expand_has(x, 4)) {
-        tn_value lengths = tn_expand_lengths(x, 4, tn_value_dim(g, l.x, 0));
+        tn_value lengths =
+            tn_expand_counted(x, 4, tn_expand_size_value(x, tn_value_dim(g, l.x, 0), TN_I64), "sequence_lens");
         base.lengths = tn_expand_dims(g, lengths, 1, &second);
         TN_BUILT(x, base.lengths);
     }

@@ -17,7 +17,6 @@ typedef struct align {
     bool mean;
     tn_value rows;      /* [batch * height * width, channels] */
     tn_value image;     /* i64 [regions, 1, 1]: the first row of its image */
-    tn_value inside;    /* bool [regions, 1, 1]: that image exists */
     tn_value start[2];  /* [regions, 1] along y, x */
     tn_value bin[2];    /* size of an output element, [regions, 1] */
     tn_value points[2]; /* number of points, as float [regions, 1] */
@@ -53,7 +52,7 @@ static tn_value sample(const align *a, tn_value ys, tn_value xs) {
     for (int i = 0; i < 4; i++) {
         tn_value row = tn_mul(g, i < 2 ? y.low : y.high, width), at = tn_add(g, row, i % 2 ? x.high : x.low);
         tn_value wy = i < 2 ? tn_sub(g, one, y.weight) : y.weight, wx = i % 2 ? x.weight : tn_sub(g, one, x.weight);
-        tn_value v = tn_expand_gather_inside(a->x, a->rows, tn_add(g, at, a->image), a->inside);
+        tn_value v = tn_gather(g, a->rows, tn_add(g, at, a->image), 0);
         v = tn_mul(g, v, tn_expand_dims(g, tn_mul(g, wy, wx), 1, last));
         sum = i == 0 ? v : a->mean ? tn_add(g, sum, v) : tn_max(g, sum, v);
     }
@@ -132,12 +131,14 @@ static tn_status align_adaptive(align *a, tn_value *out) {
         a->points[i] = tn_max(g, tn_ceil(g, a->bin[i]), tn_scalar(g, a->wide, 0));
         tops[i] = tn_max(g, tn_reduce_max(g, a->points[i], TN_ALL_AXES, false), tn_scalar(g, a->wide, 0));
     }
-    /* a region many thousand elements wide is no region: taking the maxima from a list of them fails then */
+    /* a region many thousand elements wide is no region */
     tn_value fits = tn_less_equal(g, tn_mul(g, tops[0], tops[1]), tn_scalar(g, a->wide, MOST_POINTS));
+    tn_value shown[3] = {tops[0], tops[1], tn_scalar(g, TN_I64, MOST_POINTS)};
     for (int i = 0; i < 2; i++) {
-        tn_dim one = tn_size(x, 1);
-        tn_value list = tn_reshape_dims(g, tops[i], 1, &one);
-        l.most[i] = tn_cast(g, tn_expand_gather_inside(x, list, tn_scalar(g, TN_I64, 0), fits), TN_I64);
+        tn_value top = tn_require(
+            g, tops[i], fits,
+            "an output element is {0} by {1} elements of the input large: at most {2} are read for one", 3, shown);
+        l.most[i] = tn_cast(g, top, TN_I64);
     }
     tn_dim dims[4] = {a->regions, tn_size(x, a->out[0]), tn_size(x, a->out[1]), a->channels};
     tn_value init[3] = {tn_scalar(g, TN_I64, 0), tn_scalar(g, TN_I64, 0), tn_expand_full(x, a->wide, 0, 4, dims)},
@@ -198,9 +199,9 @@ static tn_status expand_roi_align(tn_expand *x) {
     bool half = tn_expand_string_is(x, "coordinate_transformation_mode", "half_pixel");
     a.rows = image_rows(x, a.wide, dims);
     tn_dim column[3] = {a.regions, tn_size(x, 1), tn_size(x, 1)};
-    tn_value index = tn_reshape_dims(g, tn_cast(g, tn_expand_input(x, 2), TN_I64), 3, column);
-    a.inside = tn_and(g, tn_greater_equal(g, index, tn_scalar(g, TN_I64, 0)),
-                      tn_less(g, index, tn_expand_size_value(x, dims[0], TN_I64)));
+    tn_value index = tn_expand_counted(
+        x, 2, tn_sub(g, tn_expand_size_value(x, dims[0], TN_I64), tn_scalar(g, TN_I64, 1)), "batch_indices");
+    index = tn_reshape_dims(g, index, 3, column);
     a.image = tn_mul(g, index, tn_expand_size_value(x, tn_dim_mul(g, dims[2], dims[3]), TN_I64));
     tn_value box =
         tn_mul(g, tn_cast(g, regions_of(x, 4), a.wide), tn_scalar(g, a.wide, tn_expand_float(x, "spatial_scale")));
@@ -266,8 +267,7 @@ static void pool_region(void *ctx, tn_graph *g, const tn_value *args, tn_value *
         if (i)
             part[i] = round_away(g, tn_mul(g, part[i], tn_scalar(g, p->wide, p->scale)));
     }
-    tn_value index = tn_cast(g, part[0], TN_I64), inside = tn_greater_equal(g, index, tn_scalar(g, TN_I64, 0));
-    tn_value v = tn_expand_gather_inside(p->x, p->image, index, inside);
+    tn_value v = tn_gather(g, p->image, tn_cast(g, part[0], TN_I64), 0);
     static const int height[1] = {2}, width[1] = {3};
     tn_dim one = tn_size(p->x, 1);
     tn_value rows = members(p, 0, part[2], part[4]), columns = members(p, 1, part[1], part[3]),
@@ -297,6 +297,11 @@ static tn_status expand_max_roi_pool(tn_expand *x) {
         p.dims[i] = tn_expand_dim(x, 0, i);
     p.image = tn_cast(g, tn_expand_input(x, 0), p.wide);
     tn_value regions = tn_cast(g, regions_of(x, 5), p.wide), y;
+    tn_value index = tn_cast(g, tn_slice_axis(g, regions, 1, 0, 1), TN_I64), zero = tn_scalar(g, TN_I64, 0);
+    tn_value last = tn_sub(g, tn_expand_size_value(x, p.dims[0], TN_I64), tn_scalar(g, TN_I64, 1)),
+             shown[2] = {index, last};
+    tn_value holds = tn_and(g, tn_greater_equal(g, index, zero), tn_less_equal(g, index, last));
+    regions = tn_require(g, regions, holds, "rois{i}, the batch index, is {0}: it must lie in 0..{1}", 2, shown);
     TN_TRY(tn_scan(g, 0, NULL, 1, &regions, pool_region, &p, 1, &y));
     return tn_expand_set(x, 0, tn_cast(g, y, dtype));
 }

@@ -1,5 +1,6 @@
 /* Sequences and optionals: one host operation each; SequenceMap, a loop over them. */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "onnx/expand_common.h"
 
@@ -191,9 +192,12 @@ static tn_status expand_map(tn_expand *x) {
     map m = {.x = x, .length = tn_graph_add(g, "sequence_length", 1, &first, 0, NULL)};
     for (uint32_t i = 1; i < x->inputs; i++) { /* the others must be as long */
         tn_value other = tn_expand_input(x, i);
-        if (is_sequence(x, i))
-            tn_assert(g, tn_equal(g, tn_graph_add(g, "sequence_length", 1, &other, 0, NULL), m.length),
-                      "SequenceMap: the sequences differ in length");
+        if (!is_sequence(x, i))
+            continue;
+        char text[100];
+        snprintf(text, sizeof text, "the sequence of input %u has {0} items, that of input 0 has {1}", (unsigned)i);
+        tn_value shown[2] = {tn_graph_add(g, "sequence_length", 1, &other, 0, NULL), m.length};
+        m.length = tn_require(g, m.length, tn_equal(g, shown[0], m.length), text, 2, shown);
     }
     init[0] = tn_scalar(g, TN_I64, 0);
     TN_BUILT(x, init[0]);

@@ -240,8 +240,6 @@ static tn_status expand_tensor_scatter(tn_expand *x) {
     int64_t size, room;
     if (tn_dim_is_const(g, with[axis], &size) && tn_dim_is_const(g, dims[axis], &room))
         TN_RULE(x, size <= room, "an update of %" PRId64 " entries does not fit into a cache of %" PRId64, size, room);
-    else if (!tn_size_at_least(x, dims[axis], 1) && !x->final) /* without places nothing is read that could tell */
-        return tn_expand_later(x, "needs the sizes of cache and update");
     tn_dim one = tn_size(x, 1), batch[3] = {dims[0], one, one}, outer = tn_size_product(x, axis - 1, dims + 1),
            inner = tn_size_product(x, rank - axis - 1, dims + axis + 1);
     TN_SIZED(x, outer);
@@ -250,13 +248,16 @@ static tn_status expand_tensor_scatter(tn_expand *x) {
                     all = tn_expand_size_value(x, dims[axis], TN_I64);
     if (tn_expand_has(x, 2)) {
         TN_RULE(x, tn_expand_rank(x, 2) == 1, "'write_indices' has rank %d, it must be a list", tn_expand_rank(x, 2));
-        start = tn_reshape_dims(g, tn_cast(g, tn_expand_input(x, 2), TN_I64), 3, batch);
+        start = tn_cast(g, tn_expand_input(x, 2), TN_I64);
     } else {
-        start = tn_expand_full(x, TN_I64, 0, 3, batch);
+        start = tn_expand_full(x, TN_I64, 0, 1, batch);
     }
-    tn_value fits = tn_less_equal(g, n, all);
+    tn_value shown[2] = {n, all};
+    start = tn_require(g, start, tn_less_equal(g, n, all), "an update of {0} entries does not fit into a cache of {1}",
+                       2, shown);
     if (!circular)
-        fits = tn_and(g, tn_greater_equal(g, start, zero), tn_less_equal(g, start, tn_sub(g, all, n)));
+        start = tn_expand_within(x, start, zero, tn_sub(g, all, n), "write_indices");
+    start = tn_reshape_dims(g, start, 3, batch);
     tn_dim grid[3] = {dims[0], outer, dims[axis]}, prefix[3] = {dims[0], outer, one};
     tn_value from = tn_sub(g, tn_iota(g, TN_I64, 3, grid, 2), start); /* [batch, outer, places] */
     if (circular)
@@ -272,9 +273,7 @@ static tn_status expand_tensor_scatter(tn_expand *x) {
     tn_dtype dtype = tn_expand_dtype(x, 0), in = dtype == TN_F4E2M1 ? TN_F32 : tn_dtype_bits(dtype) < 8 ? TN_I8 : dtype;
     tn_value v = tn_reshape_dims(g, tn_cast(g, tn_expand_input(x, 1), in), 2, rows),
              past = tn_reshape_dims(g, tn_cast(g, tn_expand_input(x, 0), in), 4, whole);
-    /* what does not fit is read, too, and refused: were it not, what is known to leave the cache as it is would be dropped unseen */
-    fresh = tn_or(g, fresh, tn_not(g, fits));
-    v = tn_select(g, tn_expand_dims(g, fresh, 1, last), tn_expand_gather_inside(x, v, at, fits), past);
+    v = tn_select(g, tn_expand_dims(g, fresh, 1, last), tn_gather(g, v, at, 0), past);
     return tn_expand_set(x, 0, tn_cast(g, tn_reshape_dims(g, v, rank, dims), dtype));
 }
 
@@ -293,9 +292,9 @@ static const tn_attr_spec scatter_attrs[] = {
 
 static const tn_onnx_op rows[] = {
     TN_ONNX("Det", .since = 11, .inputs = {1, 1}, .outputs = {1, 1}, .expand = expand_det),
-    TN_ONNX("LinearAttention", .since = 27, .inputs = {3, 6}, .outputs = {1, 2}, .attrs = linear_attrs,
+    TN_ONNX("LinearAttention", .since = 27, .inputs = {3, 6}, .outputs = {2, 2}, .attrs = linear_attrs,
             .expand = expand_linear_attention),
-    TN_ONNX("CausalConvWithState", .since = 27, .inputs = {2, 4}, .outputs = {1, 2}, .attrs = causal_attrs,
+    TN_ONNX("CausalConvWithState", .since = 27, .inputs = {2, 4}, .outputs = {2, 2}, .attrs = causal_attrs,
             .expand = expand_causal_conv),
     TN_ONNX("TensorScatter", .since = 24, .inputs = {2, 3}, .outputs = {1, 1}, .attrs = scatter_attrs,
             .expand = expand_tensor_scatter),

@@ -156,3 +156,23 @@ void tn_assert(tn_graph *g, tn_value cond, const char *message) {
     if (node.id && tn_node_set_role(g, node, TN_ROLE_DEBUG) != TN_OK)
         tn_graph_stick(g);
 }
+
+tn_value tn_require(tn_graph *g, tn_value x, tn_value holds, const char *message, uint32_t count,
+                    const tn_value *shown) {
+    enum { MOST = 10 };
+    tn_value in[MOST + 2] = {x, holds};
+    if (count > MOST) {
+        tn_build_fail(g, TN_ERR_USAGE, "tn_require: %u values are shown, at most %d can be", (unsigned)count, MOST);
+        return TN_NULL_VALUE;
+    }
+    if (count && !shown) {
+        tn_build_fail(g, TN_ERR_USAGE, "tn_require: the values to show are missing");
+        return TN_NULL_VALUE;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        in[2 + i] = shown[i];
+    if (!tn_build_ready(g, "tn_require", count + 2, in))
+        return TN_NULL_VALUE;
+    tn_attr attr = TN_A_STRING("message", message ? message : "", message ? strlen(message) : 0);
+    return tn_graph_add(g, "require", count + 2, in, 1, &attr);
+}

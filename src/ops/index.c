@@ -1,6 +1,5 @@
 /* Rows about positions and stored data: constant, gather, shape_of, iota. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "base/number.h"
 #include "ops/contents.h"
@@ -78,11 +77,9 @@ static int64_t *read_indices(tn_eval *e, const tn_tensor *indices, int64_t limit
     for (int64_t i = 0; i < indices->count; i++) {
         int64_t k = tn_load_i64((tn_dtype)indices->dtype, indices->data, tn_space_offset(&space, i));
         if (k < -limit || k >= limit) {
-            char which[32] = "the index"; /* what stands for all that are out of range is no number to show */
-            if (k != INT64_MAX)
-                snprintf(which, sizeof which, "index %" PRId64, k);
-            tn_eval_fail(e, TN_ERR_INPUT, "%s at position %" PRId64 " is out of range for %" PRId64 " elements", which,
-                         i, limit);
+            tn_eval_fail(e, TN_ERR_INPUT,
+                         "index %" PRId64 " at position %" PRId64 " is out of range for %" PRId64 " elements", k, i,
+                         limit);
             tn_free(e->heap, at);
             return NULL;
         }

@@ -106,8 +106,12 @@ void tn_session_say_rule(tn_session *s, uint32_t n, const tn_binding *in) {
     const tn_graph *model = s->model->graph;
     tn_error_record before, now = {.status = TN_OK};
     tn_error_save(&before);
-    if (!strstr(before.where, "from ") || !has_onnx_nodes(model))
+    if (!strstr(before.where, "from "))
         return;
+    if (!has_onnx_nodes(model)) { /* expanded before it was saved: the rules are gone, the names are not */
+        say_operator(&before);
+        return;
+    }
     tn_graph *g = tn_graph_clone(model, NULL, NULL);
     if (g && feed_all(g, n, in) == TN_OK && tn_onnx_explain(g, before.where) == TN_ERR_MODEL)
         tn_error_save(&now);
