@@ -261,7 +261,7 @@ static const tn_onnx_op rows[] = {
                .attrs = vectorizer_attrs, .flags = TN_ONNX_VARIADIC, .expand = expand_feature_vectorizer),
     TN_ONNX_OF(TN_ML, "Imputer", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = imputer_attrs,
                .expand = expand_imputer),
-    TN_ONNX_OF(TN_ML, "LinearClassifier", .since = 1, .inputs = {1, 1}, .outputs = {1, 2}, .attrs = classifier_attrs,
+    TN_ONNX_OF(TN_ML, "LinearClassifier", .since = 1, .inputs = {1, 1}, .outputs = {2, 2}, .attrs = classifier_attrs,
                .expand = expand_linear_classifier),
     TN_ONNX_OF(TN_ML, "LinearRegressor", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = regressor_attrs,
                .expand = expand_linear_regressor),

@@ -252,7 +252,7 @@ static const tn_attr_spec regressor_attrs[] = {TN_SPEC_FLOATS("coefficients"),
                                                {0}};
 
 static const tn_onnx_op rows[] = {
-    TN_ONNX_OF(TN_ML, "SVMClassifier", .since = 1, .inputs = {1, 1}, .outputs = {1, 2}, .attrs = classifier_attrs,
+    TN_ONNX_OF(TN_ML, "SVMClassifier", .since = 1, .inputs = {1, 1}, .outputs = {2, 2}, .attrs = classifier_attrs,
                .expand = expand_svm_classifier),
     TN_ONNX_OF(TN_ML, "SVMRegressor", .since = 1, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = regressor_attrs,
                .expand = expand_svm_regressor),

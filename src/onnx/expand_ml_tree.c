@@ -158,7 +158,7 @@ static const tn_attr_spec ensemble_attrs[] = {TN_SPEC_INT("aggregate_function", 
 static const tn_onnx_op rows[] = {
     TN_ONNX_OF(TN_ML, "TreeEnsemble", .since = 5, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = ensemble_attrs,
                .expand = expand_tree_ensemble),
-    TN_ONNX_OF(TN_ML, "TreeEnsembleClassifier", .since = 1, .inputs = {1, 1}, .outputs = {1, 2},
+    TN_ONNX_OF(TN_ML, "TreeEnsembleClassifier", .since = 1, .inputs = {1, 1}, .outputs = {2, 2},
                .attrs = classifier_attrs, .expand = expand_tree_classifier),
     TN_ONNX_OF(TN_ML, "TreeEnsembleRegressor", .since = 1, .inputs = {1, 1}, .outputs = {1, 1},
                .attrs = regressor_attrs, .expand = expand_tree_regressor),

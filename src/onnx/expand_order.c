@@ -210,7 +210,7 @@ static const tn_attr_spec nms_attrs[] = {TN_SPEC_BOOL("center_point_box", 0), {0
 static const tn_onnx_op rows[] = {
     OF(1, "ArgMax", 1, arg_attrs, arg_max),
     OF(1, "ArgMin", 1, arg_attrs, arg_min),
-    TN_ONNX("TopK", .since = 1, .inputs = {2, 2}, .outputs = {1, 2}, .attrs = top_attrs, .expand = expand_top_k),
+    TN_ONNX("TopK", .since = 1, .inputs = {2, 2}, .outputs = {2, 2}, .attrs = top_attrs, .expand = expand_top_k),
     OF(2, "CumSum", 11, cum_attrs, cum_sum),
     OF(2, "CumProd", 26, cum_attrs, cum_prod),
     OF(1, "NonZero", 9, NULL, non_zero),

@@ -78,6 +78,8 @@ static inline bool tn_node_is_onnx(const tn_graph *graph, tn_node node) {
 /* INT 1, of a node in a loop's body that draws random numbers, itself or inside: its last captured input is an i64 that tells the trip
    from others (and the trips of the loops around it): the offset of the generator. */
 #define TN_ONNX_TRIP "__trip"
+/* The number of the first output without a name in the file. */
+#define TN_ONNX_NAMELESS "__nameless"
 /* expand_random.c: from the names of a node and its first output; `times`: how many before it are called so. */
 int64_t tn_onnx_seed(const tn_graph *graph, tn_node node, uint64_t times);
 /* That of a node in the body of a function, for a call. */

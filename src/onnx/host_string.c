@@ -324,7 +324,7 @@ static const tn_op string_normalize = {
 static const tn_onnx_op rows[] = {
     TN_ONNX("StringConcat", .since = 20, .inputs = {2, 2}, .outputs = {1, 1}, .expand = expand_concat,
             .host = &string_concat),
-    TN_ONNX("StringSplit", .since = 20, .inputs = {1, 1}, .outputs = {1, 2}, .attrs = split_attrs,
+    TN_ONNX("StringSplit", .since = 20, .inputs = {1, 1}, .outputs = {2, 2}, .attrs = split_attrs,
             .host = &string_split),
     TN_ONNX("StringNormalizer", .since = 10, .inputs = {1, 1}, .outputs = {1, 1}, .attrs = normalize_attrs,
             .host = &string_normalize),

@@ -446,6 +446,9 @@ static tn_status check_arity(tn_expand *x) {
         return tn_expand_fail(x, "it has %u outputs, at most %d are allowed", x->outputs, row->outputs.max);
     if (x->outputs < (uint32_t)row->outputs.min)
         return tn_expand_fail(x, "it has %u outputs, at least %d are needed", x->outputs, row->outputs.min);
+    const tn_attr *nameless = tn_node_attr(x->graph, x->node, TN_ONNX_NAMELESS);
+    if (nameless && row->outputs.max >= 0 && nameless->as.i < row->outputs.min)
+        return tn_expand_fail(x, "its required output %" PRId64 " has no name", nameless->as.i);
     return TN_OK;
 }
 

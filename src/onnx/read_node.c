@@ -1,6 +1,8 @@
 /* NodeProto and AttributeProto. */
 #include "onnx/reader.h"
 
+#include "onnx/expander.h"
+
 #include <inttypes.h>
 
 /* AttributeProto.AttributeType */
@@ -591,6 +593,14 @@ static tn_status add_captures(node *n, const tn_region *regions) {
     return status;
 }
 
+/* The first output that has no name: whether it needs one, the operator's row says. */
+static tn_status note_nameless(node *n) {
+    for (uint32_t i = 0; i < n->outputs.len; i++)
+        if (!n->outputs.data[i])
+            return push_attr(n, TN_A_INT(TN_ONNX_NAMELESS, i));
+    return TN_OK;
+}
+
 static tn_status add_node(node *n, const char *label) {
     tn_onnx_reader *r = n->r;
     tn_region *regions = tn_arena_alloc(&n->scratch, (n->graphs.len + 1) * sizeof *regions);
@@ -598,6 +608,7 @@ static tn_status add_node(node *n, const char *label) {
         return tn_error_status();
     TN_TRY(read_graphs(n, regions));
     TN_TRY(add_captures(n, regions));
+    TN_TRY(note_nameless(n));
     uint32_t location = tn_location_make(r->graph, n->op_name, label, r->file, 0);
     tn_graph_at_location(r->graph, location);
     tn_node id = tn_graph_add_node(r->graph, &(tn_node_desc){.op = n->row,
