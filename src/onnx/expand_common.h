@@ -112,7 +112,7 @@ tn_status tn_expand_truth(tn_expand *x, tn_value value, tn_value *out);
 /* Takes away a region that became no node's (expand_control.c). */
 tn_status tn_expand_discard(tn_expand *x, tn_region region);
 
-/* Integers that must each be from `low` to `high` (i64 scalars), else the run fails and says of which element of `what` that is not so. */
+/* Numbers that must each be from `low` to `high` (scalars of their type), else the run fails and says of which element of `what` that is not so. */
 tn_value tn_expand_within(tn_expand *x, tn_value value, tn_value low, tn_value high, const char *what);
 /* An input of integers that must each be from 0 to `high` (an i64 scalar), as i64. */
 tn_value tn_expand_counted(tn_expand *x, uint32_t input, tn_value high, const char *what);

@@ -355,7 +355,7 @@ static void check_row(const row *r, bool known) {
         put_value(&g, 11, name[n], (int)t->dtype, shape);
     }
     put_attributes(&attrs, r->attrs);
-    tn_text node = node_bytes(r->op, "node", names, r->out[1] ? "y,s" : "y", attrs);
+    tn_text node = node_bytes(r->op, "node", names, r->out[1] || strstr(r->op, "Classifier") ? "y,s" : "y", attrs);
     put_text(&node, 7, "ai.onnx.ml");
     put_message(&g, 1, node);
     for (; m < 2 && r->out[m]; m++)

@@ -144,6 +144,31 @@ static const rule rules[] = {
     {"ConstantOfShape", "a", 20, {{TN_I64, ""}}, NULL, 0, "must be a list"},
     {"Reshape", "a,b", 21, {{TN_F32, "1"}, {TN_I64, ""}}, NULL, 0, "must be a list"},
     {"TopK", "a,b", 11, {{TN_F32, "3"}, {TN_I64, ""}}, NULL, 0, "must be a list"},
+    {"Multinomial", "a", 15, {{TN_F32, "2,0"}}, "sample_size", 3, "there are no classes to draw from"},
+    {"Clip", "a,b", 11, {{TN_F32, "3"}, {TN_F32, "1,1"}}, NULL, 0, "'min' has rank 2, it must be a scalar"},
+    {"Clip", "a,,b", 13, {{TN_F32, "3"}, {TN_F32, "2"}}, NULL, 0, ""},
+    {"Clip", "a,b", 13, {{TN_F32, "3"}, {TN_F32, "0"}}, NULL, 0, ""},
+    {"NonMaxSuppression",
+     "a,b,c",
+     11,
+     {{TN_F32, "1,2,4"}, {TN_F32, "1,1,2"}, {TN_I64, "0"}},
+     NULL,
+     0,
+     "'max_output_boxes_per_class' has 0 elements"},
+    {"NonMaxSuppression",
+     "a,b,,c",
+     11,
+     {{TN_F32, "1,2,4"}, {TN_F32, "1,1,2"}, {TN_F32, "2"}},
+     NULL,
+     0,
+     "'iou_threshold' has 2 elements"},
+    {"NonMaxSuppression",
+     "a,b,,,c",
+     11,
+     {{TN_F32, "1,2,4"}, {TN_F32, "1,1,2"}, {TN_F32, "0"}},
+     NULL,
+     0,
+     "'score_threshold' has 0 elements"},
     /* sizes of two inputs, where as many elements would pass */
     {"NegativeLogLikelihoodLoss", "a,b", 22, {{TN_F32, "1,4,3"}, {TN_I64, "3,1"}}, NULL, 0, "the targets differ"},
     {"NegativeLogLikelihoodLoss",
@@ -233,6 +258,38 @@ static void test_condition(void **state) {
         }
         put_message(&g, 1, node_bytes("If", "n", "a", "y", attrs));
         is_refused(g, 21, conditions[i], UNKNOWN, "");
+    }
+}
+
+/* The node has as many outputs as its bodies have results for it. */
+static void test_results_of_bodies(void **state) {
+    (void)state;
+    static const input in[] = {{TN_BOOL, ""}, {TN_F32, "2"}, {0, NULL}};
+    static const struct {
+        const char *op, *inputs, *says;
+        int args, results; /* of the body: conditions of Loop included */
+    } list[] = {{"If", "a", "gives 2 values, the node has 1 outputs", 0, 2},
+                {"Loop", ",a,b", "gives 3 values, the node has 1 outputs", 3, 3},
+                {"Scan", "b", "gives 2 values, the node has 1 outputs", 1, 2}};
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        tn_text g = message(), attrs = message();
+        for (int b = 0; b < (i ? 1 : 2); b++) {
+            static const char *const args[] = {"i", "go", "s"}, *const values[] = {"p", "q", "r"};
+            tn_text body = message();
+            put_text(&body, 2, "body");
+            for (int k = 0; k < list[i].args; k++)
+                put_value(&body, 11, args[k], i == 2 || k == 2 ? TN_F32 : k ? TN_BOOL : TN_I64, "");
+            for (int k = 0; k < list[i].results; k++) {
+                put_node(&body, "Identity", "", i == 0 ? "b" : i == 2 ? "i" : k ? "s" : "go", values[k]);
+                put_value(&body, 12, values[k], 0, NULL);
+            }
+            attr_graph(&attrs, i ? "body" : b ? "then_branch" : "else_branch", body);
+        }
+        if (i == 2)
+            attr_int(&attrs, "num_scan_inputs", 1);
+        put_message(&g, 1, node_bytes(list[i].op, "n", list[i].inputs, "y", attrs));
+        forget_fixed();
+        is_refused(g, 21, in, FIXED, list[i].says);
     }
 }
 
@@ -524,13 +581,21 @@ static void test_kernel_shape(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules),           cmocka_unit_test(test_condition),
-        cmocka_unit_test(test_dropped_operand), cmocka_unit_test(test_branches),
-        cmocka_unit_test(test_kinds),           cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_output_padding),  cmocka_unit_test(test_body),
-        cmocka_unit_test(test_upsample),        cmocka_unit_test(test_overlap),
-        cmocka_unit_test(test_state),           cmocka_unit_test(test_zero_point),
-        cmocka_unit_test(test_lengths),         cmocka_unit_test(test_kernel_shape),
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_condition),
+        cmocka_unit_test(test_dropped_operand),
+        cmocka_unit_test(test_results_of_bodies),
+        cmocka_unit_test(test_branches),
+        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_output_padding),
+        cmocka_unit_test(test_body),
+        cmocka_unit_test(test_upsample),
+        cmocka_unit_test(test_overlap),
+        cmocka_unit_test(test_state),
+        cmocka_unit_test(test_zero_point),
+        cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_kernel_shape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
