@@ -3,6 +3,7 @@
 #include "onnx/expander.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 /* One operator that is not supported. */
 typedef struct missing {
@@ -62,7 +63,9 @@ static void describe(const check *c, const missing *m, tn_text *out) {
 /* --- forms of bodies ------------------------------------------------------------------------------------------------------------- */
 
 static tn_status bad_form(const check *c, tn_node node, const char *format, uint32_t a, uint32_t b) {
-    (void)tn_fail(TN_ERR_MODEL, format, a, b);
+    char text[160];
+    snprintf(text, sizeof text, format, a, b);
+    (void)tn_fail(TN_ERR_MODEL, "%s: %s", tn_node_op_name(c->graph, node) + sizeof "onnx." - 1, text);
     tn_fail_at_node(c->graph, node);
     return TN_ERR_MODEL;
 }
@@ -79,7 +82,7 @@ static tn_status check_if(const check *c, tn_node node) {
         if (tn_region_arg_count(c->graph, r))
             return bad_form(c, node, "branch %" PRIu32 " of If declares %" PRIu32 " inputs; branches have none", i,
                             tn_region_arg_count(c->graph, r));
-        if (tn_region_result_count(c->graph, r) < outputs)
+        if (tn_region_result_count(c->graph, r) != outputs)
             return bad_form(c, node, "a branch of If gives %" PRIu32 " values, the node has %" PRIu32 " outputs",
                             tn_region_result_count(c->graph, r), outputs);
     }
@@ -93,7 +96,7 @@ static tn_status check_loop(const check *c, tn_node node) {
     uint32_t carried = inputs > 2 ? inputs - 2 : 0;
     if (args != carried + 2)
         return bad_form(c, node, "the body of Loop takes %" PRIu32 " values, it is given %" PRIu32, args, carried + 2);
-    if (results < carried + 1 || outputs > results - 1)
+    if (results < carried + 1 || outputs != results - 1)
         return bad_form(c, node, "the body of Loop gives %" PRIu32 " values, the node has %" PRIu32 " outputs", results,
                         outputs);
     return TN_OK;
@@ -106,7 +109,7 @@ static tn_status check_scan(const check *c, tn_node node, int version) {
     if (tn_region_arg_count(c->graph, r) != given)
         return bad_form(c, node, "the body of Scan takes %" PRIu32 " values, it is given %" PRIu32,
                         tn_region_arg_count(c->graph, r), given);
-    if (tn_region_result_count(c->graph, r) < outputs)
+    if (tn_region_result_count(c->graph, r) != outputs)
         return bad_form(c, node, "the body of Scan gives %" PRIu32 " values, the node has %" PRIu32 " outputs",
                         tn_region_result_count(c->graph, r), outputs);
     return TN_OK;

@@ -162,11 +162,12 @@ static tn_status expand_where(tn_expand *x) {
 
 /* --- clip ----------------------------------------------------------------------------------------------------------------------- */
 
-/* A limit as a scalar: one element. */
+/* A limit: a scalar by the text ("shape must be empty"). A list of one is taken for one, as ONNX Runtime does: exporters write it. */
 static tn_status limit(tn_expand *x, uint32_t input, const char *name, tn_value *out) {
     int rank = tn_expand_rank(x, input);
-    for (int i = 0; i < rank; i++)
-        TN_RULE(x, !tn_dim_never_equal(x->graph, tn_expand_dim(x, input, i), tn_size(x, 1)), "'%s' must be one element",
+    TN_RULE(x, rank <= 1, "'%s' has rank %d, it must be a scalar", name, rank);
+    if (rank == 1)
+        TN_RULE(x, !tn_dim_never_equal(x->graph, tn_expand_dim(x, input, 0), tn_size(x, 1)), "'%s' must be one number",
                 name);
     *out = tn_reshape_dims(x->graph, tn_expand_input(x, input), 0, NULL);
     return TN_OK;

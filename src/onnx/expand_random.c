@@ -124,7 +124,9 @@ static tn_status expand_bernoulli(tn_expand *x) {
     TN_RULE(x, tn_is_float(in), "the probabilities are %s", tn_dtype_name(in));
     TN_TRY(read_dtype(x, in, false, &dtype));
     tn_value u = draw(x, "random_uniform", tn_wide(in), tn_expand_rank(x, 0), dims);
-    tn_value one = tn_less(g, u, tn_cast(g, tn_expand_input(x, 0), tn_wide(in)));
+    tn_value p = tn_cast(g, tn_expand_input(x, 0), tn_wide(in));
+    p = tn_expand_within(x, p, tn_scalar(g, tn_wide(in), 0), tn_scalar(g, tn_wide(in), 1), "input");
+    tn_value one = tn_less(g, u, p);
     return tn_expand_set(x, 0, tn_cast(g, one, dtype));
 }
 
@@ -142,10 +144,16 @@ static tn_status expand_multinomial(tn_expand *x) {
     const tn_dim *dims = tn_expand_dims_copy(x, 0);
     if (!dims)
         return tn_error_status();
+    tn_value in = tn_expand_input(x, 0);
+    TN_RULE(x, !tn_size_is(x, dims[1], 0), "there are no classes to draw from");
+    if (!tn_size_at_least(x, dims[1], 1)) {
+        tn_value some = tn_greater(g, tn_expand_size_value(x, dims[1], TN_I64), tn_scalar(g, TN_I64, 0));
+        in = tn_require(g, in, some, "there are no classes to draw from", 0, NULL);
+    }
     static const int last[1] = {2}, middle[1] = {1};
     tn_dim drawn[3] = {dims[0], tn_size(x, samples), tn_size(x, 1)};
     const tn_attr along[] = {TN_A_INT("axis", 1)};
-    tn_value p = tn_softmax(g, tn_cast(g, tn_expand_input(x, 0), TN_F64), 1);
+    tn_value p = tn_softmax(g, tn_cast(g, in, TN_F64), 1);
     tn_value sums = tn_expand_dims(g, tn_graph_add(g, "cumsum", 1, &p, 1, along), 1, middle);
     tn_value u = draw(x, "random_uniform", TN_F64, 3, drawn);
     tn_value past = tn_cast(g, tn_greater_equal(g, u, sums), TN_I64);

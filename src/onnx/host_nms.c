@@ -1,5 +1,6 @@
 /* non_max_suppression: of boxes that overlap, the one with the highest score. How many remain only the data say, and each choice
    depends on the ones before it. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -106,15 +107,12 @@ static bool choose_class(nms *n, tn_heap *heap, const float *boxes, const float 
     return true;
 }
 
-/* The one element of an optional input. */
-static tn_status one_of(tn_eval *e, uint32_t input, tn_tensor **out) {
+/* The one element of an optional input: a scalar by the text, a list of one in its examples. */
+static tn_status one_of(tn_eval *e, uint32_t input, const char *name, tn_tensor **out) {
     *out = input < e->inputs && e->in[input] ? tn_eval_in(e, input) : NULL;
-    if (*out && tn_tensor_count(*out) != 1) {
-        if (tn_tensor_count(*out) == 0)
-            *out = NULL; /* as some files give what they do not mean */
-        else
-            return tn_eval_fail(e, TN_ERR_INPUT, "input %u must have one element", (unsigned)input);
-    }
+    if (*out && tn_tensor_count(*out) != 1)
+        return tn_eval_fail(e, TN_ERR_INPUT, "'%s' has %" PRId64 " elements: it must be one number", name,
+                            tn_tensor_count(*out));
     return TN_OK;
 }
 
@@ -135,9 +133,9 @@ static tn_status run_nms(tn_eval *e, nms *n, const tn_tensor *boxes, const tn_te
 static tn_status eval_nms(tn_eval *e) {
     nms n = {.by_center = tn_attr_int(e->graph, e->node, "center_point_box") != 0};
     tn_tensor *most, *overlap_in, *score, *boxes = tn_eval_in(e, 0), *scores = tn_eval_in(e, 1);
-    TN_TRY(one_of(e, 2, &most));
-    TN_TRY(one_of(e, 3, &overlap_in));
-    TN_TRY(one_of(e, 4, &score));
+    TN_TRY(one_of(e, 2, "max_output_boxes_per_class", &most));
+    TN_TRY(one_of(e, 3, "iou_threshold", &overlap_in));
+    TN_TRY(one_of(e, 4, "score_threshold", &score));
     if (boxes->rank != 3 || scores->rank != 3 || boxes->dims[0] != scores->dims[0] ||
         boxes->dims[1] != scores->dims[2] || boxes->dims[2] != 4)
         return tn_eval_fail(e, TN_ERR_INPUT, "boxes must be [batches, boxes, 4], scores [batches, classes, boxes]");
