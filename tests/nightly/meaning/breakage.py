@@ -148,5 +148,9 @@ def _opset(d, case, present):
 
 def _outputs(d, case, present):
     was = len(case.outputs)
-    case.outputs = [True] * d.pick(0 if was > 1 else 1, was + 1, was + 3)
+    if was > 1 and d.chance(0.3):
+        i = d.int(0, was - 1)
+        case.outputs = case.outputs[:i] + [False] + case.outputs[i + 1:]
+        return "output %d has no name" % i
+    case.outputs = [True] * d.pick(was - 1 if was > 1 else 1, 0 if was > 1 else 1, was + 1, was + 3)
     return "outputs were %d" % was

@@ -53,6 +53,14 @@ def difference(a, b, case):
     return None if np.all(same) else first(a, b, ~np.asarray(same))
 
 
+def forms(results, others, case):
+    """None, or the first result of another element type or shape."""
+    for i, (a, b) in enumerate(zip(results, others)):
+        if (a.dtype, a.shape) != (b.dtype, b.shape):
+            return "output %d: %s against %s" % (i, describe(a), describe(b))
+    return None
+
+
 def first(a, b, wrong):
     at = tuple(int(i) for i in np.argwhere(wrong)[0]) if a.ndim else ()
     return "%s at %s against %s (%d of %d)" % (a[at], list(at), b[at], int(np.sum(wrong)), a.size)

@@ -9,7 +9,7 @@ import texts
 from draw import STRING, is_float, is_int
 
 STANDARD, ORT = "standard", "ort"
-ROWS, CASTS, OPEN = [], [], []
+ROWS, CASTS, OPEN, UNSAID = [], [], [], []
 NO_WITNESS = {}  # operators of which no draw is judged, and why
 SAME_SINCE = {"MaxRoiPool": 21, "GlobalLpPool": 21}  # ONNX Runtime has the version before, which differs in its types alone
 
@@ -25,6 +25,11 @@ def cast_first(ops, who, reason, when=lambda case: True):
 def left_open(ops, reason, when, says=None):
     """says(case): what the text gives, as a list of results or as a case of the same meaning for the evaluators. None: anything."""
     OPEN.append((set(ops.split()), "broken", when, (reason, says)))
+
+
+def unsaid(ops, reason, when):
+    """Broken nodes of which the text leaves open what the result is: it may be another than both evaluators have."""
+    UNSAID.append((set(ops.split()), "broken", when, reason))
 
 
 def _find(rows, case, who):
@@ -45,6 +50,10 @@ def is_known(case, who):
 def is_open(case):
     """(why a broken node that both evaluators refuse has a meaning by the operator's text, that meaning), or None."""
     return _find(OPEN, case, "broken")
+
+
+def is_unsaid(case):
+    return _find(UNSAID, case, "broken")
 
 
 def is_cast(case, who):
@@ -175,7 +184,7 @@ known("Resize", ORT, "align_corners by scales: the standard's examples take scal
       lambda c: attr(c, "coordinate_transformation_mode") == "align_corners" and (
           c.inputs[2] is not None and c.inputs[2].size or attr(c, "keep_aspect_ratio_policy", "stretch") != "stretch"))
 known("Resize", ORT, "an axis whose length stays is resampled all the same when its scale is not 1, or a region is cut out",
-      lambda c: any(int(s * n) == n and (s != 1 or c.inputs[1].size > 1) for s, n in zip(
+      lambda c: any(int(s * n) == n and (s != 1 or c.inputs[1] is not None and c.inputs[1].size > 1) for s, n in zip(
           c.inputs[2] if c.inputs[2] is not None and c.inputs[2].size else c.inputs[3] / np.array(_resized(c)), _resized(c))))
 known("Resize", ORT, "an axis whose length stays is resampled all the same when its scale is not 1",
       lambda c: c.opset == 10 and any(int(s * n) == n and s != 1 for s, n in zip(c.inputs[1], c.inputs[0].shape)))
@@ -326,7 +335,6 @@ left_open("ReduceLogSum ReduceLogSumExp", "the same of whole numbers, which neit
           lambda c: c.inputs[1].ndim == 0 and is_int(c.inputs[0].dtype))
 left_open("Cast CastLike", "types that came later", lambda c: c.opset < 21)
 left_open("Reshape", "of nothing -1 is any size: what the other dimensions leave", lambda c: 0 in c.inputs[0].shape and -1 in c.inputs[1])
-left_open("NonMaxSuppression", "an empty limit is none, as files have it", lambda c: any(x is not None and x.size == 0 for x in c.inputs[2:]))
 left_open("Unique", "of whole numbers of any size", lambda c: is_int(c.inputs[0].dtype), judges.unique)
 left_open("Mean", "from 8 on the inputs broadcast; the evaluator adds up in place, in the first shape",
           lambda c: c.opset >= 8 and c.inputs[0].shape != np.broadcast_shapes(*[x.shape for x in c.inputs]), texts.mean)
@@ -410,3 +418,32 @@ left_open("TreeEnsembleRegressor TreeEnsembleClassifier", "what is no number is 
           lambda c: c.opset == 5 and has(c, np.isnan) and not attr(c, "base_values"), texts.of_version_3)
 left_open("TreeEnsembleRegressor", "the same with bases, which ONNX Runtime gets wrong: no witness", lambda c: c.opset == 5 and has(c, np.isnan) and attr(c, "base_values"))
 
+left_open("ArgMax ArgMin", "of no rows there is no position to find: nothing", lambda c: len(c.inputs[0].shape) > 1 and 0 in (
+    c.inputs[0].shape[:attr(c, "axis", 0) % c.inputs[0].ndim] + c.inputs[0].shape[attr(c, "axis", 0) % c.inputs[0].ndim + 1:]))
+
+# --- broken nodes of which another result is no fault ----------------------------------------------------------------------------------------
+
+known("Unique", ORT, "a NaN is a value like others: it is not lost among them", lambda c: has(c, np.isnan))
+known("Resize", STANDARD, "the nearest element is read; it multiplies all by 0 or 1", lambda c: attr(c, "mode", "nearest") == "nearest" and has(c, np.isinf, np.isnan))
+known("MaxRoiPool", ORT, "a region that reaches beyond the image is cut, however far it does; it takes 32-bit integers",
+      lambda c: (np.abs(c.inputs[1]) * attr(c, "spatial_scale", 1.0) >= 2 ** 31).any())
+left_open("RandomNormal RandomUniform RandomNormalLike RandomUniformLike Bernoulli Multinomial", "a seed is any number",
+          lambda c: attr(c, "seed") is not None and not 0 <= attr(c, "seed") < 2 ** 32)
+left_open("RandomNormalLike RandomUniformLike", "the shape of a scalar, of which the evaluator makes none", lambda c: c.inputs[0].ndim == 0)
+known("Clip", STANDARD, "a list of one that is taken for the scalar it should be adds no axis", lambda c: any(
+    x is not None and x.shape == (1,) for x in c.inputs[1:]))
+unsaid("Attention FlexAttention", "what takes no part may be no number", lambda c: has(c, np.isnan, np.isinf))
+unsaid("Cast CastLike", "f8e8m0 of a negative number: it has no sign", lambda c: (c.inputs[0] < 0).any() and (
+    attr(c, "to") == 24 or c.op == "CastLike" and "e8m0" in c.inputs[1].dtype.name))
+unsaid("Pow", "a power that is no number, or no integer's size, as an integer", lambda c: is_int(c.inputs[0].dtype))
+unsaid("OneHotEncoder QuantizeLinear DynamicQuantizeLinear Cast CastLike ReduceLogSum ReduceLogSumExp", "what is no number, or infinite, as an integer",
+       lambda c: has(c, np.isnan, np.isinf) or is_int(c.inputs[0].dtype) and c.op.startswith("ReduceLog"))
+unsaid("QuantizeLinear", "a scale of 0", lambda c: (c.inputs[1] == 0).any())
+unsaid("Gemm", "integers times what is no number, or no integer's size", lambda c: is_int(c.inputs[0].dtype) and any(
+    not abs(attr(c, k, 1.0)) < 1e9 for k in ("alpha", "beta")))
+unsaid("Upsample", "how a number between integers is rounded", lambda c: is_int(c.inputs[0].dtype) and attr(c, "mode") == "linear")
+unsaid("GlobalMaxPool MaxPool MaxRoiPool", "whether NaN is larger than numbers", lambda c: has(c, np.isnan))
+unsaid("Conv ConvTranspose DeformConv RNN GRU LSTM", "infinity times a zero that stands for nothing (padding, a state that is not given)",
+       lambda c: has(c, np.isnan, np.isinf))
+unsaid("Split", "of no elements, equal parts of a size that does not divide: sizes that only the run tells are checked by the elements they have",
+       lambda c: 0 in c.inputs[0].shape)
