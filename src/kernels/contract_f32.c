@@ -5,6 +5,7 @@
 
 #include "kernels/contract_f32.h"
 #include "kernels/kernels.h"
+#include "lower/packs.h"
 
 #define GROUP 256              /* summed elements: a panel of so many stays in L1 */
 #define ROW_BYTES (192 << 10)  /* of a block's rows, in L2 while the columns of a group pass */
@@ -512,19 +513,27 @@ static tn_status prepare_at(tn_kernel *k, const tn_kernel_facts *f, const tn_gem
     if (!g.n || !g.k || !sets)
         return TN_OK;
     size_t bytes = (size_t)(sets * g.panels * g.k * level->columns) * sizeof(float);
-    float *to = tn_alloc_aligned(f->heap, bytes, 64);
-    if (!to)
-        return TN_ERR_MEMORY;
-    k->packed = to;
-    k->packed_bytes = bytes;
+    tn_pack_form form = {.unfilled = f->unfilled};
+    const int64_t said[] = {TN_PACK_COLUMNS, level->columns, b->dtype, offset, k->outer, k->inner};
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+        tn_pack_say(&form, said[i]);
+    for (int i = 0; i < k->outer + k->inner; i++) {
+        tn_pack_say(&form, k->role[i]);
+        tn_pack_say(&form, r.extent[i]);
+        tn_pack_say(&form, access[1].stride[i]);
+    }
+    float *to;
+    TN_TRY(tn_kernel_pack(k, f, &form, bytes, &to));
     k->packed_only = true;
+    if (!to)
+        return TN_OK;
     for (int64_t set = 0; set < sets && !f->unfilled; set++) {
         int64_t at[TN_MACHINE_AXES] = {0};
         decode(&r, g.batch, g.n_batch, set, at);
         for (int64_t p = 0; p < g.panels; p++, to += g.k * level->columns)
             tn_gemm_pack_panel(&g, columns_at(&g, at), p * level->columns, to);
     }
-    return TN_OK;
+    return tn_kernel_packed(k, f, &form);
 }
 
 #define LEVEL(name)                                                           \

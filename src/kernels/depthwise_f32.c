@@ -4,6 +4,7 @@
 #include "kernels/gemm.h"
 #include "kernels/kernels.h"
 #include "kernels/machine.h"
+#include "lower/packs.h"
 
 #define MAX_TAPS 256
 #define MAX_GUARDS 4
@@ -219,16 +220,21 @@ static tn_status prepare(tn_kernel *k, const tn_kernel_facts *f) {
     int64_t groups = 0;
     f->constant(f->ctx, k->extent[group_axis(k)], &groups);
     size_t bytes = (size_t)w->count * sizeof(float);
-    float *to = tn_alloc_aligned(f->heap, bytes + 64, 64);
-    if (!to)
-        return TN_ERR_MEMORY;
     int64_t taps = groups ? w->count / groups : 0;
+    tn_pack_form form = {.unfilled = f->unfilled};
+    tn_pack_say(&form, TN_PACK_DEPTHWISE);
+    tn_pack_say(&form, groups);
+    tn_pack_say(&form, taps);
+    float *to;
+    TN_TRY(tn_kernel_pack(k, f, &form, bytes + 64, &to));
+    k->packed_bytes = bytes;
+    if (!to)
+        return TN_OK;
+    memset((char *)to + bytes, 0, 64); /* it is read in whole vectors */
     for (int64_t g = 0; g < groups && !f->unfilled; g++)
         for (int64_t t = 0; t < taps; t++)
             memcpy(&to[t * groups + g], (const char *)w->data + (g * taps + t) * 4, 4);
-    k->packed = to;
-    k->packed_bytes = bytes;
-    return TN_OK;
+    return tn_kernel_packed(k, f, &form);
 }
 
 #define LEVEL(name)                                           \

@@ -67,7 +67,8 @@ typedef struct tn_kernel {
     tn_scalar_step *step;             /* [steps + epilogue]. The reduced value is register operands + steps. */
     uint8_t *role;                    /* CONTRACT: [outer + inner], tn_axis_role */
     struct tn_strip_program *program; /* the steps as the strip machine runs them; owned by the plan */
-    void *packed;                     /* operand 1 as its way of running wants it; owned by the plan */
+    const void *packed;               /* operand 1 as its way of running wants it: what is in `pack` */
+    tn_tensor *pack;                  /* a reference of the plan's (packs.h), or NULL */
     size_t packed_bytes;
     bool packed_only; /* operand 1 is never read but through `packed` */
     uint8_t chain;    /* kernels from this one on that may run together, row by row; 0: none or not the first */
@@ -100,6 +101,7 @@ typedef struct tn_kernel_facts {
     const void *ctx;
     bool (*constant)(const void *ctx, tn_size size, int64_t *value); /* whether a size is the same at every binding */
     const tn_tensor *(*weights)(const void *ctx, uint32_t slot);     /* the tensor of a constant slot, or NULL */
+    struct tn_packs *packs; /* where packed constants are shared; may be NULL */
 } tn_kernel_facts;
 
 /* One way to run a kind of kernel. The table lists ways best first; a plain one that takes everything is last. */

@@ -1,5 +1,6 @@
 /* Lowering a graph: nodes in order become views, kernels or HOST instructions. */
 #include "lower/lowering.h"
+#include "lower/packs.h"
 #include "passes/pass.h"
 
 static void note_unknown(void *ctx, uint32_t symbol) {
@@ -315,10 +316,17 @@ static tn_status align_constants(tn_plan *p) {
         if (s->kind != TN_SLOT_CONSTANT || s->first < 0 || element < 2 ||
             (uintptr_t)s->tensor->data % (element > 8 ? 8 : element) == 0)
             continue;
-        tn_tensor *copy = tn_tensor_copy(s->tensor);
+        tn_pack_form form = {.count = 0};
+        tn_pack_say(&form, TN_PACK_ALIGNED);
+        tn_pack_say(&form, s->tensor->dtype);
+        for (int d = 0; d < s->tensor->rank; d++)
+            tn_pack_say(&form, s->tensor->dims[d]);
+        tn_tensor *copy = tn_packs_find(p->packs, s->tensor, &form);
+        if (!copy && (copy = tn_tensor_copy_in(p->heap, s->tensor)))
+            copy = tn_packs_add(p->packs, s->tensor, &form, copy);
         if (!copy)
             return TN_ERR_MEMORY;
-        if (s->tensor->storage->mapping) /* the file's pages are not wanted any more */
+        if (s->tensor->storage && s->tensor->storage->mapping) /* the file's pages are not wanted any more */
             tn_mapping_forget(s->tensor->storage->mapping, s->tensor->data, tn_tensor_bytes(s->tensor));
         tn_tensor_destroy(s->tensor);
         s->tensor = copy;
@@ -456,6 +464,7 @@ tn_plan *tn_lower(tn_heap *heap, tn_graph *graph, const tn_lower_options *option
     p->heap = heap;
     p->graph = graph;
     p->isa = options->isa;
+    p->packs = options->packs;
     p->reuse = (uint8_t)options->reuse;
     tn_arena_init(&p->arena, heap);
     tn_lowerer l = {
@@ -491,9 +500,10 @@ void tn_plan_destroy(tn_plan *p) {
     for (uint32_t i = 0; i < p->slot.len; i++)
         tn_tensor_destroy(p->slot.data[i].tensor);
     for (uint32_t i = 0; i < p->kernel.len; i++) {
-        tn_free(heap, p->kernel.data[i].packed);
+        tn_tensor_destroy(p->kernel.data[i].pack);
         tn_free(heap, p->kernel.data[i].program);
     }
+    tn_packs_sweep(p->packs);
     tn_vec_free(heap, &p->size);
     tn_vec_free(heap, &p->size_segment);
     tn_vec_free(heap, &p->slot);

@@ -374,7 +374,8 @@ tn_status tn_lowering_call(tn_lowerer *l, tn_kernel *k, uint32_t count, const tn
     p->operators += count;
     p->fused_operators += count > 1 ? count : 0;
     const tn_kernel_table *t = l->options->kernels;
-    const tn_kernel_facts facts = {p->heap, l->options->isa, l->options->measure, l, is_constant, weights_of};
+    const tn_kernel_facts facts = {p->heap,     l->options->isa, l->options->measure, l,
+                                   is_constant, weights_of,      l->options->packs};
     for (uint32_t i = 0; i < t->count && !k->impl; i++)
         if (t->impl[i]->kind == k->kind && isa_includes(l->options->isa, (tn_isa)t->impl[i]->isa) &&
             t->impl[i]->takes(k, &facts))

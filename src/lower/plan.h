@@ -107,14 +107,16 @@ typedef struct tn_plan {
     /* counts for `info` and `bench` */
     uint32_t operators, fused_operators;
     size_t weight_bytes, packed_bytes;
-    tn_isa isa;    /* highest level in use */
-    uint8_t reuse; /* tn_reuse_option */
+    struct tn_packs *packs; /* what its constants were brought to, with other plans; NULL: alone */
+    tn_isa isa;             /* highest level in use */
+    uint8_t reuse;          /* tn_reuse_option */
 } tn_plan;
 
 typedef struct tn_lower_options {
     int level;  /* 0: a kernel for each operator; 1 and up: fusion */
     tn_isa isa; /* highest level to use */
     const tn_kernel_table *kernels;
+    struct tn_packs *packs; /* to share constants with other plans (packs.h), which it outlives; may be NULL */
     tn_layout_option layout;
     tn_reuse_option reuse;
     bool measure;       /* the plan takes the memory that one that computes takes, but computes nothing */

@@ -126,6 +126,7 @@ tn_status tn_compile(tn_model *m, const tn_compile_key *key, tn_compiled *c) {
     tn_lower_options o = {.level = key->level,
                           .isa = key->isa,
                           .kernels = tn_kernels(),
+                          .packs = m->packs,
                           .layout = key->layout,
                           .reuse = key->reuse,
                           .measure = key->measure,

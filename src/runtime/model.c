@@ -8,6 +8,7 @@
 #include "base/os.h"
 #include "ir/binary.h"
 #include "ir/text.h"
+#include "lower/packs.h"
 #include "onnx/custom.h"
 #include "onnx/late.h"
 #include "onnx/model.h"
@@ -31,7 +32,8 @@ static tn_model *model_make(tn_graph *graph, bool owned, const tn_model_options 
     if (!graph)
         return NULL;
     tn_model *m = tn_alloc(o->heap, sizeof *m);
-    if (m && !(m->mutex = tn_mutex_create(o->heap))) {
+    if (m && (!(m->mutex = tn_mutex_create(o->heap)) || !(m->packs = tn_packs_create(o->heap)))) {
+        tn_mutex_destroy(o->heap, m->mutex);
         tn_free(o->heap, m);
         m = NULL;
     }
@@ -153,6 +155,7 @@ void tn_model_destroy(tn_model *m) {
     for (uint32_t i = 0; i < m->compiled.len; i++)
         compiled_free(m->heap, m->compiled.data[i]);
     tn_vec_free(m->heap, &m->compiled);
+    tn_packs_destroy(m->packs);
     tn_mutex_destroy(m->heap, m->mutex);
     if (m->owned)
         tn_graph_destroy(m->graph);

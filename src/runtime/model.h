@@ -60,6 +60,7 @@ struct tn_model {
     bool notes; /* of passes go to the log */
     uint64_t max_ops;
     tn_mutex *mutex;
+    struct tn_packs *packs; /* constants as kernels want them, shared by the plans */
     TN_VEC(tn_compiled *) compiled;
     uint64_t clock;
     uint64_t compilations; /* so far */
