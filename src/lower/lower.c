@@ -466,6 +466,7 @@ tn_plan *tn_lower(tn_heap *heap, tn_graph *graph, const tn_lower_options *option
     p->isa = options->isa;
     p->packs = options->packs;
     p->reuse = (uint8_t)options->reuse;
+    tn_packs_begin(p->packs);
     tn_arena_init(&p->arena, heap);
     tn_lowerer l = {
         .plan = p, .graph = graph, .options = options, .values = graph->value.len, .symbols = graph->dims.symbol.len};

@@ -16,6 +16,7 @@ struct tn_packs {
     tn_heap *heap;
     tn_mutex *mutex;
     TN_VEC(entry) entry;
+    uint32_t settled;               /* entries of earlier plans: the first ones */
     tn_idset by_source, by_content; /* ids: 1 + index; an entry that memory was lacking for is not found, no more */
 };
 
@@ -29,6 +30,14 @@ tn_packs *tn_packs_create(tn_heap *heap) {
         return p;
     tn_free(heap, p);
     return NULL;
+}
+
+void tn_packs_begin(tn_packs *p) {
+    if (!p)
+        return;
+    tn_mutex_lock(p->mutex);
+    p->settled = p->entry.len;
+    tn_mutex_unlock(p->mutex);
 }
 
 static void drop(tn_packs *p, entry *e) {
@@ -71,7 +80,7 @@ static bool has_content(const void *ctx, uint32_t id) {
     const wanted *w = ctx;
     const entry *e = &w->p->entry.data[id - 1];
     size_t bytes = tn_tensor_bytes(w->made);
-    return has_form(e, w->form) && tn_tensor_bytes(e->made) == bytes &&
+    return id <= w->p->settled && has_form(e, w->form) && tn_tensor_bytes(e->made) == bytes &&
            memcmp(e->made->data, w->made->data, bytes) == 0;
 }
 
@@ -113,7 +122,7 @@ tn_tensor *tn_packs_find(tn_packs *p, const tn_tensor *from, const tn_pack_form 
 static bool list(tn_packs *p, uint32_t index) {
     const entry *e = &p->entry.data[index];
     return tn_idset_add(p->heap, &p->by_source, e->source, index + 1) &&
-           (e->unfilled || tn_idset_add(p->heap, &p->by_content, e->content, index + 1));
+           tn_idset_add(p->heap, &p->by_content, e->content, index + 1);
 }
 
 static bool add(tn_packs *p, entry e, const tn_pack_form *form) {
@@ -137,6 +146,7 @@ tn_tensor *tn_packs_add(tn_packs *p, tn_tensor *from, const tn_pack_form *form, 
     wanted w = {.p = p, .form = form, .at = from->data, .made = made};
     tn_tensor *equal = NULL;
     tn_mutex_lock(p->mutex);
+    e.content = e.source; /* unfilled ones take the same memory */
     if (!form->unfilled) {
         e.content = hash_of_content(hash, made);
         equal = found(p, tn_idset_find(&p->by_content, e.content, has_content, &w));
@@ -181,7 +191,7 @@ void tn_packs_sweep(tn_packs *p) {
         else
             drop(p, &p->entry.data[i]);
     if (kept < p->entry.len) {
-        p->entry.len = kept;
+        p->settled = p->entry.len = kept;
         tn_idset_free(p->heap, &p->by_source);
         tn_idset_free(p->heap, &p->by_content);
         for (uint32_t i = 0; i < kept; i++)

@@ -22,6 +22,9 @@ static inline void tn_pack_say(tn_pack_form *form, int64_t number) {
 typedef struct tn_packs tn_packs;
 tn_packs *tn_packs_create(tn_heap *heap);
 void tn_packs_destroy(tn_packs *packs);
+/* A plan begins: its constants are compared by their bytes with those of plans before it, not with each other, so that what it takes does not
+   depend on them. One plan of a model at a time. */
+void tn_packs_begin(tn_packs *packs);
 /* `from` in that form, if a plan has it: one reference more. NULL: nobody has. `packs` may be NULL: nothing is shared. */
 tn_tensor *tn_packs_find(tn_packs *packs, const tn_tensor *from, const tn_pack_form *form);
 /* Takes over what was made of `from`, bytes side by side; the answer is to be used in its place, with one reference: itself, or what

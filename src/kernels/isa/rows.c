@@ -7,6 +7,7 @@
 /* The same instructions as AVX-512: that level's table serves. */
 #if !defined(__AVX512VNNI__)
 
+#include "kernels/move.h"
 #include "kernels/sums.h"
 
 #define BLOCK (8 * TN_VM_GROUP)
@@ -112,9 +113,107 @@ static float greatest(int64_t n, const float *x, bool *near) {
     return any ? __builtin_nanf("") : most[0];
 }
 
+/* --- softmax of short rows: many of them beside each other, so that nothing is combined within a register --------------------------------- */
+
+#define TOGETHER 16
+#define SHORT 64 /* elements: longer rows are taken one by one */
+
+#if defined(__AVX2__)
+#define MOVE tn_move_avx2
+#elif defined(__aarch64__)
+#define MOVE tn_move_neon
+#else
+#define MOVE tn_move_generic
+#endif
+
+/* The greatest of each row, of which t[k][row] are the elements. False: one is not finite. *near as above, of all rows. */
+static bool greatest_of_each(int64_t n, float t[][TOGETHER], float *most, bool *near) {
+    float most_of[TOGETHER], least[TOGETHER];
+    int odd[TOGETHER] = {0}, any = 0, far = 0;
+    for (int r = 0; r < TOGETHER; r++)
+        most_of[r] = least[r] = t[0][r];
+    for (int64_t k = 0; k < n; k++)
+        for (int r = 0; r < TOGETHER; r++) {
+            float b = t[k][r];
+            odd[r] |= b != b ? -1 : 0;
+            most_of[r] = most_of[r] > b ? most_of[r] : b;
+            least[r] = least[r] < b ? least[r] : b;
+        }
+    for (int r = 0; r < TOGETHER; r++) {
+        any |= odd[r] | !(most_of[r] - most_of[r] == 0);
+        far |= !(least[r] - most_of[r] >= -TN_VM_EXP_LIMIT);
+        most[r] = most_of[r];
+    }
+    *near = !far;
+    return !any;
+}
+
+/* The sums of rows in the order of tn_strip_sums: element k goes to lane k % 16. */
+static void sum_of_each(int64_t n, float t[][TOGETHER], float *sum) {
+    _Alignas(64) double lane[TN_STRIP_LANES][TOGETHER];
+    int64_t lanes = n < TN_STRIP_LANES ? n : TN_STRIP_LANES;
+    for (int64_t l = 0; l < lanes; l++)
+        for (int64_t k = l; k < n; k += TN_VM_GROUP) {
+            float part[TOGETHER];
+            for (int r = 0; r < TOGETHER; r++)
+                part[r] = t[k][r];
+            for (int64_t i = k + TN_STRIP_LANES; i < n && i < k + TN_VM_GROUP; i += TN_STRIP_LANES)
+                for (int r = 0; r < TOGETHER; r++)
+                    part[r] += t[i][r];
+            if (k == l)
+                for (int r = 0; r < TOGETHER; r++)
+                    lane[l][r] = (double)part[r];
+            else
+                for (int r = 0; r < TOGETHER; r++)
+                    lane[l][r] += (double)part[r];
+        }
+    for (int64_t half = TN_STRIP_LANES / 2; half > 0; half /= 2)
+        for (int64_t l = 0; l < half && l + half < lanes; l++)
+            for (int r = 0; r < TOGETHER; r++)
+                lane[l][r] += lane[l + half][r];
+    for (int r = 0; r < TOGETHER; r++)
+        sum[r] = (float)lane[0][r];
+}
+
+/* TOGETHER rows; false: nothing was done, one has a greatest that is not finite. */
+static bool softmax_together(int64_t n, const char *from, int64_t step, char *into, int64_t into_step, bool divides) {
+    _Alignas(64) float t[SHORT][TOGETHER], most[TOGETHER], sum[TOGETHER];
+    bool near;
+    MOVE.transpose[4](TOGETHER, n, from, step / 4, t, TOGETHER);
+    if (!greatest_of_each(n, t, most, &near))
+        return false;
+    for (int64_t k = 0; k < n; k++)
+        if (near)
+            LOOP(TOGETHER) t[k][i] = tn_vm_exp_normal(t[k][i] - most[i]);
+        else
+            LOOP(TOGETHER) t[k][i] = tn_vm_exp(t[k][i] - most[i]);
+    sum_of_each(n, t, sum);
+    for (int r = 0; r < TOGETHER; r++)
+        most[r] = divides ? sum[r] : 1.0f / sum[r];
+    for (int64_t k = 0; k < n; k++)
+        if (divides)
+            for (int r = 0; r < TOGETHER; r++)
+                t[k][r] /= most[r];
+        else
+            for (int r = 0; r < TOGETHER; r++)
+                t[k][r] *= most[r];
+    MOVE.transpose[4](n, TOGETHER, t, TOGETHER, into, into_step / 4);
+    return true;
+}
+
+/* --- softmax ------------------------------------------------------------------------------------------------------------------------------ */
+
 static int64_t softmax(int64_t rows, int64_t n, const char *from, int64_t step, char *into, int64_t into_step,
                        bool divides) {
+    int64_t next = 0;
     for (int64_t row = 0; row < rows; row++) {
+        if (n <= SHORT && rows - row >= TOGETHER && row >= next) {
+            if (softmax_together(n, from + row * step, step, into + row * into_step, into_step, divides)) {
+                row += TOGETHER - 1;
+                continue;
+            }
+            next = row + TOGETHER; /* these one by one */
+        }
         const float *x = (const float *)(const void *)(from + row * step);
         float *to = (float *)(void *)(into + row * into_step);
         tn_strip_sums sums = {0};
