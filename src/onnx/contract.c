@@ -3,9 +3,11 @@
 #include "onnx/contract.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <tenon/build.h>
 
 #include "onnx/model.h"
+#include "ops/custom.h"
 
 /* --- building ------------------------------------------------------------------------------------------------------------------------ */
 
@@ -258,8 +260,8 @@ static const tn_onnx_op *row_of_host(const tn_op *host) {
     return NULL;
 }
 
-/* A host operator takes its ONNX node as it is: the same inputs, outputs and attributes. */
-static tn_status from_host(tn_contract *c, const tn_onnx_op *row) {
+/* A host operator takes its ONNX node as it is: the same inputs, outputs and attributes. So does an operator of a user. */
+static tn_status as_it_stands(tn_contract *c, const tn_op *op) {
     tn_graph *g = c->g;
     uint32_t inputs = tn_node_input_count(g, c->node), outputs = tn_node_output_count(g, c->node),
              attrs = tn_node_attr_count(g, c->node);
@@ -277,7 +279,7 @@ static tn_status from_host(tn_contract *c, const tn_onnx_op *row) {
     }
     if (status == TN_OK) {
         tn_node n = tn_graph_add_node_typed(g,
-                                            &(tn_node_desc){.op = &row->op,
+                                            &(tn_node_desc){.op = op,
                                                             .name = tn_node_name(g, c->node),
                                                             .input_count = inputs,
                                                             .inputs = in,
@@ -293,6 +295,17 @@ static tn_status from_host(tn_contract *c, const tn_onnx_op *row) {
     tn_free(g->heap, types);
     tn_free(g->heap, list);
     return status;
+}
+
+/* An operator of a user: a node of its domain, which whoever reads the file must know. */
+static tn_status from_custom(tn_contract *c, const tn_custom_row *row) {
+    char name[600];
+    const tn_op *op;
+    int n = snprintf(name, sizeof name, "onnx.%s%s%s", strcmp(row->domain, "ai.onnx") ? row->domain : "",
+                     strcmp(row->domain, "ai.onnx") ? "." : "", row->name);
+    TN_TRY(tn_onnx_make_row(c->g, name, (size_t)n, &op));
+    ((tn_op *)(uintptr_t)op)->traits |= row->op.traits & TN_EFFECT; /* stays, though nobody reads its results */
+    return as_it_stands(c, op);
 }
 
 tn_status tn_c_define(tn_contract *c, const tn_value *inputs) {
@@ -354,8 +367,9 @@ static tn_status contract_node(tn_contract *c, tn_node *next, int depth) {
     if (!out)
         return tn_error_status();
     c->out = out;
-    const tn_contract_row *row = tn_contract_find(op->name);
-    const tn_onnx_op *host = row ? NULL : row_of_host(op);
+    const tn_custom_row *custom = tn_custom_row_of(op);
+    const tn_contract_row *row = custom ? NULL : tn_contract_find(op->name);
+    const tn_onnx_op *host = row || custom ? NULL : row_of_host(op);
     c->defined = false;
     tn_graph_insert_before(g, node);
     tn_graph_at_location(g, tn_node_location(g, node));
@@ -363,7 +377,9 @@ static tn_status contract_node(tn_contract *c, tn_node *next, int depth) {
     if (row)
         status = row->run(c);
     else if (host)
-        status = from_host(c, host);
+        status = as_it_stands(c, &host->op);
+    else if (custom)
+        status = from_custom(c, custom);
     else if ((op->dialect == TN_DIALECT_COMPOSITE && op->define) || op->traits & TN_CALL)
         status = define(c, op);
     else

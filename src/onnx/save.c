@@ -6,6 +6,7 @@
 #include "ir/text.h"
 #include "onnx/contract.h"
 #include "onnx/writer.h"
+#include "ops/custom.h"
 
 static bool ends_in(const char *path, const char *ending) {
     size_t length = strlen(path), tail = strlen(ending);
@@ -64,6 +65,43 @@ static bool imports_any(const tn_graph *g) {
     return false;
 }
 
+static const char *import_of(const tn_custom_row *row, char *key, size_t size) {
+    snprintf(key, size, TN_META_OPSET "%s", row->domain);
+    return key;
+}
+
+/* The operator sets of users' operators: what the file had, else the lowest that has all those that there are. */
+static tn_status import_custom(tn_graph *g) {
+    uint32_t before = g->metadata.len; /* imports from there on are made here */
+    char key[300];
+    for (uint32_t i = 1; i < g->node.len; i++) {
+        const tn_custom_row *row = tn_custom_row_of(g->node.data[i].op);
+        if (!row || strcmp(row->domain, "ai.onnx") == 0)
+            continue;
+        import_of(row, key, sizeof key);
+        bool had = false;
+        for (uint32_t k = 0; k < before; k++)
+            had = had || strcmp(tn_strings_text(&g->strings, g->metadata.data[k].key), key) == 0;
+        if (!had && number_of(g, key) < row->since)
+            TN_TRY(set_number(g, key, row->since));
+    }
+    for (uint32_t i = 1; i < g->node.len; i++) {
+        const tn_custom_row *row = tn_custom_row_of(g->node.data[i].op);
+        if (!row || strcmp(row->domain, "ai.onnx") == 0)
+            continue;
+        int version = number_of(g, import_of(row, key, sizeof key));
+        if (version >= row->since && version <= row->until)
+            continue;
+        tn_fail(TN_ERR_UNSUPPORTED,
+                "not supported: operator %s of version %d beside one of version %d: a model has one operator set of a "
+                "domain",
+                row->name, row->since, version);
+        tn_fail_at_node(g, (tn_node){i});
+        return TN_ERR_UNSUPPORTED;
+    }
+    return TN_OK;
+}
+
 /* What is to be written, in a copy: in operators of the asked set. */
 static tn_status prepare(tn_graph *g, const tn_save_options *o) {
     bool read = is_read(g);
@@ -84,6 +122,7 @@ static tn_status prepare(tn_graph *g, const tn_save_options *o) {
     if (own && own != wanted)
         TN_TRY(tn_onnx_convert(g, own, wanted < TN_CONTRACT_OPSET && !read ? TN_CONTRACT_OPSET : wanted));
     if (!read) {
+        TN_TRY(import_custom(g));
         int target = wanted < TN_CONTRACT_OPSET ? TN_CONTRACT_OPSET : wanted;
         TN_TRY(tn_onnx_contract(g, target));
         if (wanted != target)

@@ -19,6 +19,22 @@ done
 expect 0 info "$work/model.txt" --plugin "$good"
 says "$out" "it will load"
 
+# written as an ONNX model: a node of its domain, whose operator set is imported; and that once more
+for level in 0 1 2; do
+    expect 0 optimize "$work/model.txt" -o "$work/once.onnx" -O$level --plugin "$good"
+    expect 0 optimize "$work/once.onnx" -o "$work/twice.onnx" -O$level --plugin "$good"
+    for file in once twice; do
+        expect 0 run "$work/$file.onnx" --plugin "$good" --input x=[[1,2],[3,4]]
+        says "$out" "y  f32[2,2]  min 2.5  max 8.5" "  3.5, 6.5, 9.5, 12.5"
+        expect 0 info "$work/$file.onnx" --plugin "$good"
+        says "$out" "com.example 1" "Affine"
+        expect 4 run "$work/$file.onnx" --fill ones
+        says "$err" "Affine (domain com.example, version 1"
+    done
+done
+expect 4 optimize "$work/model.txt" -o "$work/standard.onnx" --standard-only --plugin "$good"
+says "$err" "com.example.Affine, which is not of the standard"
+
 # as a file beside: no folders are searched
 cp "$good" "$work/mine.so"
 (cd "$work" && "$TENON" run model.txt --plugin mine.so --fill ones >/dev/null) || fail "a plugin in the working folder"

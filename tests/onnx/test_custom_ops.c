@@ -4,7 +4,11 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <tenon/passes.h>
+#include <unistd.h>
 
 #include "support/custom_ops.h"
 #include "support/onnx_bytes.h"
@@ -33,10 +37,31 @@ static tn_model *load(tn_op_set *ops, const tn_text *bytes) {
     return tn_model_load_memory(bytes->data, bytes->len, TN_OPTIONS(tn_model_options, .ops = ops));
 }
 
+/* Optimised at each level and written, it is a model that uses the same operators. */
+static void expect_written(tn_op_set *ops, const tn_model *model, const char *wanted) {
+    char path[] = "/tmp/tenon-test-XXXXXX.onnx";
+    int fd = mkstemps(path, 5);
+    assert_true(fd >= 0 && close(fd) == 0);
+    for (tn_level level = TN_LEVEL_0; level <= TN_LEVEL_2; level++) {
+        tn_graph *g = tn_graph_clone(tn_model_graph(model), NULL, NULL);
+        if (!g ||
+            tn_graph_optimize(g, TN_OPTIONS(tn_optimize_options, .level = level, .keep_composites = true,
+                                            .for_onnx = true)) != TN_OK ||
+            tn_graph_save(g, path) != TN_OK)
+            fail_msg("level %d: %s", (int)level, tn_error_message());
+        tn_graph_destroy(g);
+        tn_model *again = tn_model_load(path, TN_OPTIONS(tn_model_options, .ops = ops));
+        custom_expect(again, wanted);
+        tn_model_destroy(again);
+    }
+    assert_int_equal(unlink(path), 0);
+}
+
 /* Takes the bytes. */
 static void expect_onnx(tn_op_set *ops, tn_text bytes, const char *wanted) {
     tn_model *model = load(ops, &bytes);
     custom_expect(model, wanted);
+    expect_written(ops, model, wanted);
     tn_model_destroy(model);
     tn_text_free(&bytes);
 }
@@ -87,6 +112,41 @@ static void test_onnx(void **state) {
     g = message();
     put_node_of(&g, "com.example", "Affine", "x", "y", attrs);
     expect_onnx_error(ops, finish_model(g, 1, "N,2"), TN_ERR_MODEL, "no attribute 'c'");
+    tn_op_set_destroy(ops);
+}
+
+/* Two versions of one operator, which no model imports at once; an effect that nobody reads stays. */
+static void test_written(void **state) {
+    (void)state;
+    tn_op_set *ops = custom_set(NULL);
+    char path[] = "/tmp/tenon-test-XXXXXX.onnx";
+    int fd = mkstemps(path, 5);
+    assert_true(fd >= 0 && close(fd) == 0);
+    static const char *const texts[] = {
+        "  %2 \"y\" = com.example.Affine(%1) {a = 2.0} : f32[2, 2]\n  %3 = com.example.Affine.5(%2) {a = 2.0} : f32[2, "
+        "2]\n",
+        "  %2 = com.example.Effect(%1) {a = 2.0} : f32[2, 2]\n  %3 = neg(%1) : f32[2, 2]\n"};
+    for (int i = 0; i < 2; i++) {
+        char text[400];
+        snprintf(text, sizeof text, "tenon 1\ngraph (%%1 \"x\": f32[2, 2]) -> (\"y\") {\n%s  return(%%3)\n}\n",
+                 texts[i]);
+        tn_model *model = tn_model_load_memory(text, strlen(text), TN_OPTIONS(tn_model_options, .ops = ops));
+        if (!model)
+            fail_msg("%s", tn_error_message());
+        tn_status status = tn_graph_save(tn_model_graph(model), path);
+        tn_model_destroy(model);
+        if (i == 0) {
+            custom_expect_error(status, TN_ERR_UNSUPPORTED, "a model has one operator set of a domain");
+            continue;
+        }
+        assert_int_equal(status, TN_OK);
+        model = tn_model_load(path, TN_OPTIONS(tn_model_options, .ops = ops));
+        int calls = custom_calls;
+        custom_expect(model, "-1 -2 -3 -4");
+        assert_true(custom_calls > calls);
+        tn_model_destroy(model);
+    }
+    assert_int_equal(unlink(path), 0);
     tn_op_set_destroy(ops);
 }
 
@@ -177,6 +237,7 @@ static void test_onnx_precedence(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_onnx),
+        cmocka_unit_test(test_written),
         cmocka_unit_test(test_onnx_places),
         cmocka_unit_test(test_onnx_precedence),
     };
