@@ -158,7 +158,7 @@ def linear_attention(d):
     while inputs[-1] is None:
         inputs.pop()
     return d.node(inputs, {"q_num_heads": heads * groups, "kv_num_heads": heads, "update_rule": rule, "scale": d.maybe(d.pick(0.5, 1.0, 0.0)),
-                           "chunk_size": d.maybe(d.int(1, 4))}, outputs=d.int(1, 2), scale=1, rtol=4)
+                           "chunk_size": d.maybe(d.int(1, 4))}, outputs=2, scale=1, rtol=4)
 
 
 @spec("CausalConvWithState")
@@ -166,7 +166,7 @@ def causal_conv(d):
     batch, channels, n, k = d.batch(1, 2), d.dim(1, 3), d.dim(1, 5), d.int(1, 4)
     return d.node([d.x(0, (batch, channels, n)), d.x(0, (channels, 1, k)), d.maybe(d.x(0, (channels,))),
                    d.maybe(d.x(0, (batch, channels, k - 1)))], {"activation": d.pick(None, "none", "silu", "swish")},
-                  outputs=d.int(1, 2), scale=1)
+                  outputs=2, scale=1)
 
 
 # --- losses --------------------------------------------------------------------------------------------------------------------------------
