@@ -87,13 +87,35 @@ TN_VM void tn_vm_add_sums(int64_t n, const float *x, int64_t phase, tn_strip_sum
         s->part[k % TN_STRIP_LANES] += x[i];
 }
 
-/* The sum of all lanes. */
-TN_VM double tn_vm_end_sums(tn_strip_sums *s) {
-    tn_vm_end_group(s);
-    for (int half = TN_STRIP_LANES / 2; half > 0; half /= 2)
-        for (int l = 0; l < half; l++)
-            s->sum[l] += s->sum[l + half];
-    return s->sum[0];
+/* Lanes in pairs, in arrays of their own: these stay in registers. */
+TN_VM double tn_vm_sum_lanes(const double *sum) {
+    double eight[8], four[4];
+    for (int l = 0; l < 8; l++)
+        eight[l] = sum[l] + sum[l + 8];
+    for (int l = 0; l < 4; l++)
+        four[l] = eight[l] + eight[l + 4];
+    return (four[0] + four[2]) + (four[1] + four[3]);
+}
+
+/* The sum of n elements from the first on. */
+TN_VM double tn_vm_sum_row(int64_t n, const float *x) {
+    tn_strip_sums s;
+    int64_t whole = n - n % TN_VM_GROUP;
+    for (int l = 0; l < TN_STRIP_LANES; l++)
+        s.sum[l] = 0;
+    for (int64_t i = 0; i < whole; i += TN_VM_GROUP)
+        tn_vm_add_group(x + i, s.sum);
+    if (whole < n) {
+        for (int l = 0; l < TN_STRIP_LANES; l++)
+            s.part[l] = 0;
+        for (int64_t i = whole; i < n; i += TN_STRIP_LANES) {
+            int64_t m = n - i < TN_STRIP_LANES ? n - i : TN_STRIP_LANES;
+            for (int64_t l = 0; l < m; l++)
+                s.part[l] += x[i + l];
+        }
+        tn_vm_end_group(&s);
+    }
+    return tn_vm_sum_lanes(s.sum);
 }
 
 #endif

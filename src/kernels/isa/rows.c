@@ -81,36 +81,49 @@ static void divide(int64_t n, const float *x, float by, float *to) {
     LOOP(n) to[i] = x[i] / by;
 }
 
-/* The greatest of a row, and whether its exponentials are those of arguments near 0 (TN_VM_EXP_LIMIT); NaN if there is one. */
+/* The greatest of a row; NaN if there is one. Whether exponentials are those of arguments near 0 (TN_VM_EXP_LIMIT). */
 static float greatest(int64_t n, const float *x, bool *near) {
-    float most[TN_STRIP_LANES], least[TN_STRIP_LANES];
-    int odd[TN_STRIP_LANES] = {0}, any = 0;
+    float most[TN_STRIP_LANES], eight[8], four[4];
+    int32_t magnitude[TN_STRIP_LANES], eights[8], fours[4]; /* as bits: NaN is beyond all */
     int64_t at = 0;
     for (int l = 0; l < TN_STRIP_LANES; l++) {
         most[l] = -__builtin_inff();
-        least[l] = __builtin_inff();
+        magnitude[l] = 0;
     }
     for (; at + TN_STRIP_LANES <= n; at += TN_STRIP_LANES)
         for (int l = 0; l < TN_STRIP_LANES; l++) {
             float b = x[at + l];
-            odd[l] |= b != b ? -1 : 0;
+            int32_t m = (int32_t)(tn_vm_bits(b) & 0x7fffffffu);
             most[l] = most[l] > b ? most[l] : b;
-            least[l] = least[l] < b ? least[l] : b;
+            magnitude[l] = magnitude[l] > m ? magnitude[l] : m;
         }
     for (int l = 0; at < n; at++, l++) {
-        odd[l] |= x[at] != x[at] ? -1 : 0;
+        int32_t m = (int32_t)(tn_vm_bits(x[at]) & 0x7fffffffu);
         most[l] = most[l] > x[at] ? most[l] : x[at];
-        least[l] = least[l] < x[at] ? least[l] : x[at];
+        magnitude[l] = magnitude[l] > m ? magnitude[l] : m;
     }
-    for (int half = TN_STRIP_LANES / 2; half > 0; half /= 2)
-        for (int l = 0; l < half; l++) {
-            odd[l] |= odd[l + half];
-            most[l] = most[l] > most[l + half] ? most[l] : most[l + half];
-            least[l] = least[l] < least[l + half] ? least[l] : least[l + half];
-        }
-    any |= odd[0];
-    *near = least[0] - most[0] >= -TN_VM_EXP_LIMIT;
-    return any ? __builtin_nanf("") : most[0];
+    for (int l = 0; l < 8; l++) {
+        eight[l] = most[l] > most[l + 8] ? most[l] : most[l + 8];
+        eights[l] = magnitude[l] > magnitude[l + 8] ? magnitude[l] : magnitude[l + 8];
+    }
+    for (int l = 0; l < 4; l++) {
+        four[l] = eight[l] > eight[l + 4] ? eight[l] : eight[l + 4];
+        fours[l] = eights[l] > eights[l + 4] ? eights[l] : eights[l + 4];
+    }
+    float even = four[0] > four[2] ? four[0] : four[2], odd = four[1] > four[3] ? four[1] : four[3];
+    int32_t evens = fours[0] > fours[2] ? fours[0] : fours[2], odds = fours[1] > fours[3] ? fours[1] : fours[3];
+    float all = even > odd ? even : odd;
+    int32_t far = evens > odds ? evens : odds;
+    *near = far <= (int32_t)tn_vm_bits(TN_VM_EXP_LIMIT / 2);
+    if (far > 0x7f800000)
+        return __builtin_nanf("");
+    if (!*near) { /* far from 0, but perhaps not from each other */
+        float least = all;
+        for (int64_t i = 0; i < n; i++)
+            least = least < x[i] ? least : x[i];
+        *near = least - all >= -TN_VM_EXP_LIMIT;
+    }
+    return all;
 }
 
 /* --- softmax of short rows: many of them beside each other, so that nothing is combined within a register --------------------------------- */
@@ -203,34 +216,60 @@ static bool softmax_together(int64_t n, const char *from, int64_t step, char *in
 
 /* --- softmax ------------------------------------------------------------------------------------------------------------------------------ */
 
+#define ABREAST 8             /* rows, at most */
+#define ABREAST_ELEMENTS 2048 /* that stay in the cache meanwhile */
+
+/* Some rows, step by step: what a step of one row waits for, another does meanwhile. How many are done, as above. */
+static int64_t softmax_abreast(int64_t rows, int64_t n, const char *from, int64_t step, char *into, int64_t into_step,
+                               bool divides) {
+    float most[ABREAST], sum[ABREAST];
+    bool near[ABREAST];
+    int64_t done = 0;
+    for (; done < rows; done++) {
+        most[done] = greatest(n, (const float *)(const void *)(from + done * step), &near[done]);
+        if (!(most[done] - most[done] == 0))
+            break;
+    }
+    for (int64_t r = 0; r < done; r++) {
+        const float *x = (const float *)(const void *)(from + r * step);
+        float *to = (float *)(void *)(into + r * into_step), shift = most[r];
+        if (near[r])
+            LOOP(n) to[i] = tn_vm_exp_normal(x[i] - shift);
+        else
+            LOOP(n) to[i] = tn_vm_exp(x[i] - shift);
+    }
+    for (int64_t r = 0; r < done; r++) {
+        float all = (float)tn_vm_sum_row(n, (const float *)(const void *)(into + r * into_step));
+        sum[r] = divides ? all : 1.0f / all;
+    }
+    for (int64_t r = 0; r < done; r++) {
+        float *to = (float *)(void *)(into + r * into_step), by = sum[r];
+        if (divides)
+            LOOP(n) to[i] = to[i] / by;
+        else
+            LOOP(n) to[i] = to[i] * by;
+    }
+    return done;
+}
+
 static int64_t softmax(int64_t rows, int64_t n, const char *from, int64_t step, char *into, int64_t into_step,
                        bool divides) {
-    int64_t next = 0;
-    for (int64_t row = 0; row < rows; row++) {
+    int64_t next = 0, abreast = n > ABREAST_ELEMENTS / 2         ? 1
+                                : n > ABREAST_ELEMENTS / ABREAST ? ABREAST_ELEMENTS / n
+                                                                 : ABREAST;
+    for (int64_t row = 0, some; row < rows; row += some) {
+        const char *x = from + row * step;
+        char *to = into + row * into_step;
+        some = TOGETHER;
         if (n <= SHORT && rows - row >= TOGETHER && row >= next) {
-            if (softmax_together(n, from + row * step, step, into + row * into_step, into_step, divides)) {
-                row += TOGETHER - 1;
+            if (softmax_together(n, x, step, to, into_step, divides))
                 continue;
-            }
-            next = row + TOGETHER; /* these one by one */
+            next = row + TOGETHER; /* these otherwise */
         }
-        const float *x = (const float *)(const void *)(from + row * step);
-        float *to = (float *)(void *)(into + row * into_step);
-        tn_strip_sums sums = {0};
-        bool near;
-        float most = greatest(n, x, &near);
-        if (!(most - most == 0))
-            return row;
-        if (near)
-            LOOP(n) to[i] = tn_vm_exp_normal(x[i] - most);
-        else
-            LOOP(n) to[i] = tn_vm_exp(x[i] - most);
-        tn_vm_add_sums(n, to, 0, &sums);
-        float sum = (float)tn_vm_end_sums(&sums), factor = 1.0f / sum;
-        if (divides)
-            LOOP(n) to[i] = to[i] / sum;
-        else
-            LOOP(n) to[i] = to[i] * factor;
+        some = rows - row < abreast ? rows - row : abreast;
+        int64_t done = softmax_abreast(some, n, x, step, to, into_step, divides);
+        if (done < some)
+            return row + done;
     }
     return rows;
 }
