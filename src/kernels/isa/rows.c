@@ -193,6 +193,10 @@ static bool softmax_together(int64_t n, const char *from, int64_t step, char *in
     _Alignas(64) float t[SHORT][TOGETHER], most[TOGETHER], sum[TOGETHER];
     bool near;
     MOVE.transpose[4](TOGETHER, n, from, step / 4, t, TOGETHER);
+    for (int r = TOGETHER; r < 2 * TOGETHER; r++) { /* what follows, perhaps */
+        fetch(from + r * step, 0, n);
+        fetch(into + r * into_step, 0, n);
+    }
     if (!greatest_of_each(n, t, most, &near))
         return false;
     for (int64_t k = 0; k < n; k++)
@@ -233,6 +237,8 @@ static int64_t softmax_abreast(int64_t rows, int64_t n, const char *from, int64_
     for (int64_t r = 0; r < done; r++) {
         const float *x = (const float *)(const void *)(from + r * step);
         float *to = (float *)(void *)(into + r * into_step), shift = most[r];
+        fetch(from + (r + rows) * step, 0, n); /* what follows, perhaps */
+        fetch(into + (r + rows) * into_step, 0, n);
         if (near[r])
             LOOP(n) to[i] = tn_vm_exp_normal(x[i] - shift);
         else
