@@ -92,6 +92,8 @@ TN_API tn_value tn_reshape(tn_graph *graph, tn_value x, tn_shape shape); /* one 
 TN_API tn_value tn_reshape_dims(tn_graph *graph, tn_value x, int rank, const tn_dim *dims);
 TN_API tn_value tn_transpose(tn_graph *graph, tn_value x, const int *perm); /* rank entries; NULL: reversed */
 TN_API tn_value tn_broadcast(tn_graph *graph, tn_value x, int rank, const tn_dim *dims); /* x itself when equal */
+/* x itself, sure to have these sizes, one for each of its axes: a run in which it has others fails. */
+TN_API tn_value tn_fit(tn_graph *graph, tn_value x, const tn_dim *dims);
 /* step NULL: 1. */
 TN_API tn_value tn_slice(tn_graph *graph, tn_value x, const tn_dim *start, const tn_dim *size, const int64_t *step);
 TN_API tn_value tn_slice_axis(tn_graph *graph, tn_value x, int axis, int64_t start, int64_t size);

@@ -98,6 +98,7 @@
 #define tn_reshape_dims(g, ...) (tn_reshape_dims)(TN_HERE(g), __VA_ARGS__)
 #define tn_transpose(g, ...) (tn_transpose)(TN_HERE(g), __VA_ARGS__)
 #define tn_broadcast(g, ...) (tn_broadcast)(TN_HERE(g), __VA_ARGS__)
+#define tn_fit(g, ...) (tn_fit)(TN_HERE(g), __VA_ARGS__)
 #define tn_slice(g, ...) (tn_slice)(TN_HERE(g), __VA_ARGS__)
 #define tn_slice_axis(g, ...) (tn_slice_axis)(TN_HERE(g), __VA_ARGS__)
 #define tn_pad(g, ...) (tn_pad)(TN_HERE(g), __VA_ARGS__)

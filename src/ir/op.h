@@ -186,7 +186,7 @@ typedef enum tn_lowering {
     TN_LOWER_HOST,
     TN_LOWER_NOTHING,  /* constants, return */
     TN_LOWER_SCALAR,   /* elementwise: `code` is a tn_scalar of ops/scalar.h */
-    TN_LOWER_MOVE,     /* an affine or padded index map (reshape, transpose, broadcast, slice, pad, concat) */
+    TN_LOWER_MOVE,     /* an affine or padded index map (reshape, transpose, broadcast, fit, slice, pad, concat) */
     TN_LOWER_REDUCE,   /* `code` is a tn_scalar that combines */
     TN_LOWER_WINDOW,   /* window reduction, `code` as above */
     TN_LOWER_CONTRACT, /* dot, convolution */

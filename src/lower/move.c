@@ -149,6 +149,14 @@ static tn_status lower_broadcast(tn_lowerer *l, tn_node node, const tn_view *p, 
     return q == TN_NO_VIEW ? tn_error_status() : TN_OK;
 }
 
+static tn_status lower_fit(tn_lowerer *l, tn_node node, const tn_view *p, const tn_dim *old) {
+    tn_value y = tn_node_output(l->graph, node, 0);
+    for (int i = 0; i < p->rank; i++)
+        TN_TRY(tn_lowering_require(l, node, TN_CHECK_EQUAL, 0, i, tn_value_dim(l->graph, y, i)));
+    uint32_t q = tn_lowering_view(l, y, p->slot, tn_lowering_dim(l, p->offset), old);
+    return q == TN_NO_VIEW ? tn_error_status() : TN_OK;
+}
+
 static tn_status lower_slice(tn_lowerer *l, tn_node node, const tn_view *p, const tn_dim *old) {
     tn_graph *g = l->graph;
     const tn_dim *start, *size;
@@ -298,6 +306,7 @@ tn_status tn_lower_move(tn_lowerer *l, tn_node node) {
     switch (code) {
     case TN_MOVE_TRANSPOSE: return lower_transpose(l, node, &v, old);
     case TN_MOVE_BROADCAST: return lower_broadcast(l, node, &v, old);
+    case TN_MOVE_FIT: return lower_fit(l, node, &v, old);
     case TN_MOVE_SLICE: return lower_slice(l, node, &v, old);
     case TN_MOVE_PAD: return lower_pad(l, node, &v, old);
     default: return TN_ERR_UNSUPPORTED;

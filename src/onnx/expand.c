@@ -286,6 +286,8 @@ static tn_status run_row(tn_expand *x) {
         return TN_OK;
     tn_graph_insert_before(g, x->node);
     tn_status status = x->row->expand ? x->row->expand(x) : run_host(x);
+    if (status == TN_OK && !x->final && !tn_expand_holds(x))
+        status = tn_expand_later(x, "needs the sizes of its inputs");
     if (status == TN_EXPAND_LATER)
         return tn_graph_check(g);
     x->late = NULL; /* it went on without what it asked for */

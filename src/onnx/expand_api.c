@@ -4,7 +4,11 @@
 
 #include <inttypes.h>
 
+#define TN_NO_POSITIONS
+#include <tenon/build.h>
+
 #include "onnx/expander.h"
+#include "ops/ops.h"
 
 /* --- inputs ------------------------------------------------------------------------------------------------------------------------ */
 
@@ -43,6 +47,49 @@ const tn_dim *tn_expand_dims_copy(tn_expand *x, uint32_t input) {
     if (copy && rank)
         memcpy(copy, tn_value_dims(x->graph, v), (size_t)rank * sizeof *copy);
     return copy;
+}
+
+static tn_status hold(tn_expand *x, uint32_t input, int axis, tn_dim want) {
+    tn_expand_slot *in = (tn_expand_slot *)(uintptr_t)&x->in[input]; /* the node's own, in its scratch memory */
+    tn_value v = tn_expand_input(x, input);
+    tn_dim dims[TN_MAX_RANK];
+    memcpy(dims, tn_value_dims(x->graph, v), (size_t)tn_value_rank(x->graph, v) * sizeof *dims);
+    dims[axis] = want;
+    v = tn_fit(x->graph, v, dims);
+    if (!v.id)
+        return tn_expand_set(x, 0, v);
+    *in = (tn_expand_slot){.value = v, .form = TN_INPUT_VALUE};
+    return TN_OK;
+}
+
+tn_status tn_expand_hold(tn_expand *x, uint32_t input, int axis, tn_dim want) {
+    tn_graph *g = x->graph;
+    int rank = tn_expand_rank(x, input);
+    axis = axis < 0 ? axis + rank : axis;
+    if (!want.id)
+        return tn_expand_fail(x, "a size that follows from the shapes overflows");
+    tn_dim have = tn_expand_dim(x, input, axis);
+    if (!have.id || tn_dim_equal(g, have, want))
+        return TN_OK;
+    for (uint32_t i = 0; i < x->inputs && tn_expand_constant(x, input); i++)
+        for (int k = 0; i != input && k < tn_expand_rank(x, i); k++)
+            if (tn_expand_dim(x, i, k).id == want.id)
+                return hold(x, i, k, have);
+    return hold(x, input, axis, want);
+}
+
+bool tn_expand_holds(tn_expand *x) {
+    for (uint32_t i = 0; i < x->inputs; i++) {
+        tn_value v = x->in[i].value;
+        tn_node made = v.id ? tn_value_producer(x->graph, v) : (tn_node){0};
+        bool used = !made.id || tn_value_use_count(x->graph, v);
+        for (uint32_t k = 0; k < x->outputs && !used; k++)
+            used = x->out[k].id == v.id;
+        const tn_op *op = used ? NULL : tn_node_op(x->graph, made);
+        if (op && op->lowering == TN_LOWER_MOVE && op->code == TN_MOVE_FIT)
+            return false;
+    }
+    return true;
 }
 
 tn_tensor *tn_expand_constant(tn_expand *x, uint32_t input) {

@@ -20,6 +20,10 @@ static tn_status split_heads(tn_expand *x, uint32_t input, int64_t heads, tn_val
     if (tn_dim_is_const(g, dims[2], &width))
         TN_RULE(x, width % heads == 0, "input %u: %" PRId64 " columns cannot be divided among %" PRId64 " heads",
                 (unsigned)input, width, heads);
+    TN_TRY(tn_expand_hold_multiple(x, input, 2, heads));
+    dims = tn_expand_dims_copy(x, input);
+    if (!dims)
+        return tn_error_status();
     tn_dim apart[4] = {dims[0], dims[1], tn_size(x, heads), tn_dim_floordiv(g, dims[2], tn_size(x, heads))};
     *out = tn_transpose(g, tn_reshape_dims(g, tn_expand_input(x, input), 4, apart), swap_heads);
     return TN_OK;
@@ -84,6 +88,9 @@ static tn_status read_inputs(tn_expand *x, attention *a) {
     if (tn_dim_is_const(g, a->heads, &h) && tn_dim_is_const(g, a->kv_heads, &kv))
         TN_RULE(x, kv > 0 && h % kv == 0, "%" PRId64 " query heads cannot be divided among %" PRId64 " key heads", h,
                 kv);
+    else
+        a->q = tn_expand_sure(x, a->q, 1, tn_dim_mul(g, tn_dim_floordiv(g, a->heads, a->kv_heads), a->kv_heads));
+    TN_BUILT(x, a->q);
     return TN_OK;
 }
 
@@ -102,6 +109,22 @@ static tn_status read_mask(tn_expand *x, attention *a) {
     TN_RULE(x, dtype == TN_BOOL || dtype == a->dtype, "'attn_mask' is %s: it must be bool or %s", tn_dtype_name(dtype),
             tn_dtype_name(a->dtype));
     TN_RULE(x, rank <= 4, "'attn_mask' has rank %d: at most 4 is possible", rank);
+    for (int i = 0; i < rank; i++) { /* 1, or that of the scores: a mask does not widen them */
+        int axis = 4 - rank + i;
+        tn_dim have = tn_expand_dim(x, 3, i), want = axis == 3 ? a->total : tn_value_dim(g, a->q, axis);
+        bool shorter = axis == 3 && x->version >= 24;
+        if (shorter) {
+            have = tn_dim_max(g, have, want);
+        } else {
+            TN_RULE(x, !tn_dim_never_equal(g, have, want) || !tn_dim_never_equal(g, have, tn_size(x, 1)),
+                    "axis %d of 'attn_mask' is neither 1 nor that of the scores", i);
+            have = tn_size_is(x, have, 1) ? want : tn_dim_broadcast(g, have, want);
+        }
+        TN_SIZED(x, have);
+        tn_value *of = axis == 3 ? &a->k : &a->q;
+        *of = tn_expand_sure(x, *of, axis == 3 ? 2 : axis, have);
+        TN_BUILT(x, *of);
+    }
     if (x->version >= 24 && rank > 0 && !tn_dim_equal(g, tn_expand_dim(x, 3, -1), a->total)) {
         tn_dim lo[4], hi[4], zero = tn_size(x, 0);
         for (int i = 0; i < rank; i++)
@@ -336,6 +359,8 @@ static tn_status expand_rotary(tn_expand *x) {
         turned = tn_size(x, part);
     if (tn_dim_is_const(g, turned, &n))
         TN_RULE(x, n % 2 == 0, "%" PRId64 " entries cannot be rotated in pairs", n);
+    v = tn_expand_sure(x, v, 3, part ? tn_dim_max(g, size, turned) : tn_dim_mul(g, tn_dim_floordiv(g, size, two), two));
+    TN_BUILT(x, v);
     TN_RULE(x, tn_dim_is_const(g, size, &n) ? part <= n : true, "'rotary_embedding_dim' is larger than a head");
     tn_dim half = tn_dim_floordiv(g, turned, two);
     const tn_dim cache[3] = {tn_value_dim(g, v, 0), tn_value_dim(g, v, 2), half};

@@ -90,6 +90,39 @@ tn_value tn_expand_size_value(tn_expand *x, tn_dim dim, tn_dtype dtype) {
     return tn_cast(x->graph, tn_reshape_dims(x->graph, tn_expand_sizes_value(x, 1, &dim), 0, NULL), dtype);
 }
 
+tn_status tn_expand_hold_multiple(tn_expand *x, uint32_t input, int axis, int64_t by) {
+    tn_dim n = tn_size(x, by), d = tn_expand_dim(x, input, axis);
+    return tn_expand_hold(x, input, axis, tn_dim_mul(x->graph, tn_dim_floordiv(x->graph, d, n), n));
+}
+
+tn_status tn_expand_hold_least(tn_expand *x, uint32_t input, int axis, tn_dim least) {
+    tn_dim d = tn_expand_dim(x, input, axis);
+    TN_TRY(tn_expand_hold(x, input, axis, tn_dim_max(x->graph, d, least)));
+    return tn_expand_hold(x, input, axis, d); /* which it then is: results keep its name */
+}
+
+tn_value tn_expand_one_row(tn_expand *x, tn_value rows) {
+    tn_graph *g = x->graph;
+    tn_dim lo[TN_MAX_RANK], hi[TN_MAX_RANK], zero = tn_size(x, 0);
+    if (!rows.id)
+        return rows;
+    for (int i = 0; i < tn_value_rank(g, rows); i++)
+        lo[i] = hi[i] = zero;
+    hi[0] = tn_dim_max(g, tn_dim_sub(g, tn_size(x, 1), tn_value_dim(g, rows, 0)), zero);
+    int64_t n;
+    if (tn_dim_is_const(g, hi[0], &n) && n == 0)
+        return rows;
+    return tn_pad(g, rows, tn_expand_zero(x, tn_value_dtype(g, rows)), lo, hi, "constant");
+}
+
+tn_value tn_expand_sure(tn_expand *x, tn_value value, int axis, tn_dim want) {
+    tn_dim *dims = tn_expand_value_dims(x, value), *fit = dims ? tn_expand_value_dims(x, value) : NULL;
+    if (!fit)
+        return (tn_value){0};
+    fit[axis] = want;
+    return tn_fit(x->graph, tn_fit(x->graph, value, fit), dims);
+}
+
 tn_value tn_expand_listed(tn_expand *x, tn_value list, tn_dim size) {
     return tn_reshape_dims(x->graph, list, 1, &size);
 }
@@ -143,7 +176,7 @@ tn_value tn_expand_sized_as(tn_graph *graph, tn_value value, tn_value like) {
     if (rank < 0)
         return value;
     memcpy(dims, tn_value_dims(graph, like), (size_t)rank * sizeof *dims);
-    return tn_reshape_dims(graph, value, rank, dims);
+    return tn_value_rank(graph, value) == rank ? tn_fit(graph, value, dims) : tn_reshape_dims(graph, value, rank, dims);
 }
 
 tn_value tn_expand_slice(tn_expand *x, tn_value value, int axis, tn_dim start, tn_dim size, int64_t step) {

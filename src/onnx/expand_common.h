@@ -21,6 +21,13 @@
         if (!(x)->final && !tn_dim_equal((x)->graph, (a), (b)))               \
             return tn_expand_later((x), "needs the sizes of its inputs");     \
     } while (0)
+/* Refuses the model unless axis `axis` of an input has the size `want`. Where that is not known the run is refused unless it has. */
+#define TN_RULE_SIZE(x, input, axis, want, ...)                                                                   \
+    do {                                                                                                          \
+        tn_dim want_ = (want);                                                                                    \
+        TN_RULE((x), !tn_dim_never_equal((x)->graph, tn_expand_dim((x), (input), (axis)), want_), __VA_ARGS__); \
+        TN_TRY(tn_expand_hold((x), (input), (axis), want_));                                                      \
+    } while (0)
 /* Answers the builder's sticky error when a value was not built. */
 #define TN_BUILT(x, value)                               \
     do {                                                 \
@@ -67,6 +74,13 @@ void tn_expand_stick(tn_expand *x, tn_status status);
 tn_dim *tn_expand_value_dims(tn_expand *x, tn_value value);
 /* A size, which is not negative, as a scalar of `dtype`: a constant, or read at run time from a shape that has it. */
 tn_value tn_expand_size_value(tn_expand *x, tn_dim dim, tn_dtype dtype);
+/* Holds an axis of an input (tn_expand_hold) to multiples of `by`; to `least` elements or more. */
+tn_status tn_expand_hold_multiple(tn_expand *x, uint32_t input, int axis, int64_t by);
+tn_status tn_expand_hold_least(tn_expand *x, uint32_t input, int axis, tn_dim least);
+/* Rows [n, ...]; where n is 0, one of zeros: something that may be read and not taken. */
+tn_value tn_expand_one_row(tn_expand *x, tn_value rows);
+/* value itself, of the same sizes; but a run is refused in which axis `axis` is not of size `want`. */
+tn_value tn_expand_sure(tn_expand *x, tn_value value, int axis, tn_dim want);
 /* Small non-negative sizes as an i64 vector. */
 tn_value tn_expand_sizes_value(tn_expand *x, int count, const tn_dim *dims);
 /* A list that must hold `size` entries, as such; checked at run time where it is not known to. */

@@ -36,6 +36,7 @@ typedef struct body {
     bool *wrapped;       /* [carried] enters as an optional, is what it holds after each trip */
     bool counted;        /* Scan: one argument more, the number of the trip */
     int64_t limit;       /* Loop: trips at most, where known, else -1 */
+    tn_type *after;      /* Scan: [carried] what the states are after a step, before they are held to what they were; NULL: not asked */
     build_fn *build;
     void *ctx;
     tn_region region;
@@ -329,9 +330,11 @@ static void moved(int rank, int from, int to, int perm[TN_MAX_RANK]) {
 }
 
 /* The text: states have the same shape in each iteration. What is not known now is checked in each. */
-static tn_status keep_shapes(tn_expand *x, uint32_t states, const tn_value *before, tn_value *after) {
+static tn_status keep_shapes(tn_expand *x, uint32_t states, const tn_value *before, tn_value *after, tn_type *types) {
     tn_graph *g = x->graph;
     for (uint32_t i = 0; i < states; i++) {
+        if (types)
+            types[i] = after[i].id ? tn_value_type(g, after[i]) : (tn_type){0};
         int rank = tn_value_rank(g, before[i]), now = after[i].id ? tn_value_rank(g, after[i]) : -1;
         if (rank < 0 || now < 0)
             continue;
@@ -354,7 +357,50 @@ static tn_status build_scan(tn_expand *x, void *ctx, const tn_value *args, tn_va
     uint32_t count = b->args - b->counted;
     tn_value trip = b->counted ? trip_of(x->graph, tn_onnx_trip(x->graph, x->node), args[count]) : (tn_value){0};
     TN_TRY(tn_expand_trip(x, 0, trip, count, args, b->results, results));
-    return keep_shapes(x, b->carried, args, results);
+    return keep_shapes(x, b->carried, args, results, b->after);
+}
+
+typedef struct symbols {
+    const tn_graph *g;
+    uint32_t count, wanted;
+    const tn_value *in;
+    bool found;
+} symbols;
+
+static void is_wanted(void *ctx, uint32_t symbol) {
+    symbols *s = ctx;
+    s->found = s->found || symbol == s->wanted;
+}
+
+static void is_known(void *ctx, uint32_t symbol) {
+    symbols *s = ctx, one = {.wanted = symbol};
+    for (uint32_t i = 0; i < s->count && !one.found; i++)
+        for (int k = 0; k < tn_value_rank(s->g, s->in[i]) && !one.found; k++)
+            tn_dim_symbols(&s->g->dims, tn_value_dim(s->g, s->in[i], k), is_wanted, &one);
+    s->found = s->found && one.found;
+}
+
+/* Where the sizes of inputs say what a state becomes in a step, it has to be that before the first: also if there is none. */
+static tn_status hold_states(tn_expand *x, const body *b, uint32_t count, tn_value *in) {
+    tn_graph *g = x->graph;
+    for (uint32_t i = 0; i < b->carried; i++) {
+        int rank = tn_value_rank(g, in[i]);
+        if (rank <= 0 || !b->after[i].id || tn_type_kind(g, b->after[i]) != TN_KIND_TENSOR ||
+            tn_type_rank(g, b->after[i]) != rank)
+            continue;
+        tn_dim *before = tn_expand_value_dims(x, in[i]), *after = before ? tn_expand_value_dims(x, in[i]) : NULL;
+        if (!after)
+            return tn_error_status();
+        for (int k = 0; k < rank; k++) {
+            tn_dim dim = tn_type_dims(g, b->after[i])[k];
+            symbols s = {.g = g, .count = count, .in = in, .found = true};
+            tn_dim_symbols(&g->dims, dim, is_known, &s);
+            after[k] = s.found ? dim : after[k];
+        }
+        in[i] = tn_fit(g, tn_fit(g, in[i], after), before);
+        TN_BUILT(x, in[i]);
+    }
+    return TN_OK;
 }
 
 /* How many inputs are scanned, of `count`. */
@@ -383,8 +429,9 @@ static tn_status expand_scan(tn_expand *x) {
     b.args = n + b.counted;
     b.ctx = &b;
     b.types = tn_expand_alloc(x, b.args, sizeof *b.types);
+    b.after = tn_expand_alloc(x, (size_t)states + 1, sizeof *b.after);
     tn_value *in = tn_expand_alloc(x, b.args, sizeof *in), *out = tn_expand_alloc(x, (size_t)results + 1, sizeof *out);
-    if (!b.types || !in || !out)
+    if (!b.types || !b.after || !in || !out)
         return tn_error_status();
     for (uint32_t i = 0; i < n; i++) {
         in[i] = tn_expand_input(x, i);
@@ -416,6 +463,7 @@ static tn_status expand_scan(tn_expand *x) {
         b.types[n] = tn_type_tensor(g, TN_I64, 0, NULL);
     }
     TN_TRY(settle(x, &b));
+    TN_TRY(hold_states(x, &b, n, in));
     tn_attr attr[2] = {TN_A_INT("carried", states)};
     uint32_t attrs = 1;
     TN_TRY(tn_expand_loop_rows(x, b.region, b.carried, 0, attr, &attrs));
@@ -450,6 +498,7 @@ typedef struct batched {
     tn_value length;    /* i64 scalar, with lengths */
     bool counted;       /* the entry's number is the last argument */
     tn_value entry;     /* what tells it from others, if so */
+    tn_type *after;     /* [states], as in body */
     tn_status status;
 } batched;
 
@@ -469,7 +518,7 @@ static tn_status build_step(tn_expand *x, void *ctx, const tn_value *args, tn_va
         in[s->states + i] = tn_gather(g, s->xs[i], s->ways[i] ? back : t, 0);
     tn_value trip = s->counted ? trip_of(g, s->entry, t) : (tn_value){0};
     TN_TRY(tn_expand_trip(x, 0, trip, s->states + s->scanned, in, s->results, results));
-    TN_TRY(keep_shapes(x, s->states, args, results));
+    TN_TRY(keep_shapes(x, s->states, args, results, s->after));
     if (!s->lengths)
         return TN_OK;
     tn_value live = tn_less(g, t, s->length);
@@ -482,9 +531,10 @@ static tn_status scan_entry(batched *s, const tn_value *states, tn_value *result
     tn_expand *x = s->x;
     tn_graph *g = x->graph;
     body b = {.carried = s->states, .args = s->states + 1, .results = s->results, .build = build_step, .ctx = s};
+    b.after = s->after = tn_expand_alloc(x, (size_t)s->states + 1, sizeof *s->after);
     tn_value *in = tn_expand_alloc(x, b.args, sizeof *in);
     b.types = tn_expand_alloc(x, b.args, sizeof *b.types);
-    if (!in || !b.types)
+    if (!in || !b.types || !b.after)
         return tn_error_status();
     for (uint32_t i = 0; i < s->states; i++) {
         in[i] = states[i];

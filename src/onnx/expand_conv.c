@@ -30,7 +30,7 @@ static tn_status check_weights(tn_expand *x, int axis, int64_t *groups) {
     if (tn_dim_is_const(x->graph, tn_expand_dim(x, 1, axis), &n))
         TN_RULE(x, n % *groups == 0, "axis %d of the weights has %" PRId64 " entries: no multiple of 'group', %" PRId64,
                 axis, n, *groups);
-    return TN_OK;
+    return tn_expand_hold_multiple(x, 1, axis, *groups);
 }
 
 static tn_status expand_conv(tn_expand *x) {
@@ -44,8 +44,7 @@ static tn_status expand_conv(tn_expand *x) {
         return tn_error_status();
     tn_dim channels = tn_dim_mul(g, weights[1], tn_size(x, groups));
     TN_SIZED(x, channels);
-    TN_RULE(x, !tn_dim_never_equal(g, channels, tn_expand_dim(x, 0, 1)),
-            "the input's channels are not 'group' times axis 1 of the weights");
+    TN_RULE_SIZE(x, 0, 1, channels, "the input's channels are not 'group' times axis 1 of the weights");
     TN_TRY(tn_expand_windows(x, &w, weights + 2, true, false));
     const int64_t *kernel; /* checked by now: what is not known yet is checked when it runs */
     if (tn_expand_ints(x, "kernel_shape", &kernel))
@@ -101,8 +100,7 @@ static tn_status expand_conv_transpose(tn_expand *x) {
     const tn_dim *weights = tn_expand_dims_copy(x, 1);
     if (!weights)
         return tn_error_status();
-    TN_RULE(x, !tn_dim_never_equal(g, weights[0], tn_expand_dim(x, 0, 1)),
-            "the input's channels are not axis 0 of the weights");
+    TN_RULE_SIZE(x, 0, 1, weights[0], "the input's channels are not axis 0 of the weights");
     TN_TRY(tn_expand_windows(x, &w, weights + 2, true, false));
     TN_TRY(tn_expand_list(x, "output_padding", n, 0, 0, extra));
     for (int i = 0; i < n; i++)

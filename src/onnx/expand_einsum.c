@@ -129,7 +129,10 @@ static tn_status take_diagonal(tn_expand *x, tn_value *v, term *t, int a, int b)
     if (!dims)
         return tn_error_status();
     TN_RULE(x, !tn_dim_never_equal(g, dims[a], dims[b]), "label '%c' stands for axes of different sizes", t->label[a]);
-    tn_dim flat[TN_MAX_RANK], n = dims[a];
+    tn_dim flat[TN_MAX_RANK], fit[TN_MAX_RANK], n = dims[a];
+    memcpy(fit, dims, (size_t)rank * sizeof *fit);
+    fit[b] = n;
+    *v = tn_fit(g, *v, fit);
     term left = {0};
     for (int i = 0; i < rank; i++) {
         if (i == a || i == b)
@@ -142,7 +145,7 @@ static tn_status take_diagonal(tn_expand *x, tn_value *v, term *t, int a, int b)
     left.count = k + 1;
     perm[k] = a;
     perm[k + 1] = b;
-    flat[k] = tn_dim_mul(g, n, n); /* of axes that differ after all, the reshape fails at run time */
+    flat[k] = tn_dim_mul(g, n, n);
     TN_SIZED(x, flat[k]);
     tn_value step = tn_add(g, tn_expand_size_value(x, n, TN_I64), tn_scalar(g, TN_I64, 1));
     tn_value at = tn_mul(g, tn_iota(g, TN_I64, 1, &n, 0), step);

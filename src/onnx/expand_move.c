@@ -77,13 +77,9 @@ static tn_status expand_split(tn_expand *x) {
         int64_t count = tn_expand_has_attr(x, "num_outputs") ? tn_expand_int(x, "num_outputs") : n;
         TN_RULE(x, count == n, "'num_outputs' is %" PRId64 ", but there are %d outputs", count, n);
         TN_TRY(split_sizes(x, whole, x->outputs, parts));
-        if (x->version < 18 && !tn_dim_equal(g, tn_dim_mul(g, parts[0], tn_size(x, n)), whole)) {
-            /* Refused at run time when the size does not divide. */
-            tn_dim *dims = tn_expand_value_dims(x, in);
-            if (!dims)
-                return tn_error_status();
-            dims[axis] = tn_dim_mul(g, parts[0], tn_size(x, n));
-            in = tn_reshape_dims(g, in, rank, dims);
+        if (x->version < 18) { /* refused at run time when the size does not divide */
+            TN_TRY(tn_expand_hold_multiple(x, 0, axis, n));
+            in = tn_expand_input(x, 0);
         }
     }
     for (int i = 0; i < n; i++) {
@@ -436,7 +432,7 @@ static tn_status divided(tn_expand *x, int axis, int64_t by, tn_dim *out) {
     if (tn_dim_is_const(x->graph, d, &n))
         TN_RULE(x, n % by == 0, "the size of axis %d, %" PRId64 ", is no multiple of %" PRId64, axis, n, by);
     *out = tn_dim_floordiv(x->graph, d, tn_size(x, by));
-    return TN_OK;
+    return tn_expand_hold_multiple(x, 0, axis, by);
 }
 
 static tn_status expand_depth_to_space(tn_expand *x) {

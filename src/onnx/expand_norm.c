@@ -163,6 +163,10 @@ static tn_status expand_group_norm(tn_expand *x) {
     if (tn_dim_is_const(g, dims[1], &channels))
         TN_RULE(x, channels % groups == 0, "%" PRId64 " channels cannot be divided into %" PRId64 " groups", channels,
                 groups);
+    TN_TRY(tn_expand_hold_multiple(x, 0, 1, groups));
+    dims = tn_expand_dims_copy(x, 0);
+    if (!dims)
+        return tn_error_status();
     tn_dim grouped[3] = {dims[0], tn_size(x, groups), tn_dim_floordiv(g, dims[1], tn_size(x, groups))};
     tn_dim image = tn_size_product(x, rank - 2, dims + 2);
     TN_SIZED(x, image);

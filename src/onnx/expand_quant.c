@@ -125,6 +125,8 @@ static tn_status read_granularity(tn_expand *x, granularity *q) {
     q->grain = BLOCKS;
     q->blocks = tn_dim_ceildiv(g, q->dims[q->axis], tn_size(x, q->block));
     TN_SIZED(x, q->blocks);
+    if (tn_quant_may_be_single(x, 1) && !x->final)
+        return tn_expand_later(x, "needs the sizes of the scale");
     for (int i = 0; i < scale; i++)
         TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, 1, i), i == q->axis ? q->blocks : q->dims[i]),
                 "the scale's size on axis %d is not that of the input%s", i, i == q->axis ? " in blocks" : "");
@@ -172,7 +174,7 @@ static tn_value place(tn_expand *x, const granularity *q, uint32_t input, tn_dty
     for (int i = 0; i < q->rank; i++)
         own[i] = i == q->axis ? q->blocks : q->dims[i];
     const int inner = q->axis + 1;
-    v = tn_expand_dims(g, tn_broadcast(g, v, q->rank, own), 1, &inner);
+    v = tn_expand_dims(g, tn_fit(g, v, own), 1, &inner);
     if (q->split)
         return v;
     split_dims(x, q, dims); /* each entry as often as the block is long, the last block cut */

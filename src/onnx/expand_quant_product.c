@@ -186,10 +186,10 @@ static tn_status convolution(tn_expand *x, operand *a, operand *b, tn_dim *chann
     if (tn_dim_is_const(g, weights[0], &n))
         TN_RULE(x, n % groups == 0, "the weights have %" PRId64 " output channels: no multiple of 'group', %" PRId64, n,
                 groups);
+    TN_TRY(tn_expand_hold_multiple(x, b->value, 0, groups));
     tn_dim inputs = tn_dim_mul(g, weights[1], tn_size(x, groups));
     TN_SIZED(x, inputs);
-    TN_RULE(x, !tn_dim_never_equal(g, inputs, tn_expand_dim(x, a->value, 1)),
-            "the input's channels are not 'group' times axis 1 of the weights");
+    TN_RULE_SIZE(x, a->value, 1, inputs, "the input's channels are not 'group' times axis 1 of the weights");
     TN_TRY(tn_expand_windows(x, &w, weights + 2, true, false));
     *channels = weights[0];
     if (tn_expand_has(x, a->zero)) /* of the right size also when it is 0 */

@@ -164,15 +164,9 @@ static tn_status check_regions(tn_expand *x, int columns) {
     TN_RULE(x, tn_expand_rank(x, 0) == 4, "the input has rank %d, it must be 4", tn_expand_rank(x, 0));
     TN_RULE(x, tn_is_float(tn_expand_dtype(x, 0)), "the input is %s: it must be of a floating point type",
             tn_dtype_name(tn_expand_dtype(x, 0)));
-    TN_RULE(x, tn_expand_rank(x, 1) == 2 && !tn_dim_never_equal(x->graph, tn_expand_dim(x, 1, 1), tn_size(x, columns)),
-            "the regions must have the shape [regions, %d]", columns);
+    TN_RULE(x, tn_expand_rank(x, 1) == 2, "the regions must have the shape [regions, %d]", columns);
+    TN_RULE_SIZE(x, 1, 1, tn_size(x, columns), "the regions must have the shape [regions, %d]", columns);
     return TN_OK;
-}
-
-/* The regions; of another width where that is not known before, this is what refuses them. */
-static tn_value regions_of(tn_expand *x, int columns) {
-    tn_dim dims[2] = {tn_expand_dim(x, 1, 0), tn_size(x, columns)};
-    return tn_reshape_dims(x->graph, tn_expand_input(x, 1), 2, dims);
 }
 
 static tn_status expand_roi_align(tn_expand *x) {
@@ -197,14 +191,14 @@ static tn_status expand_roi_align(tn_expand *x) {
             "the output size is %" PRId64 " by %" PRId64, a.out[0], a.out[1]);
     TN_RULE(x, a.ratio >= 0 && a.ratio < 1 << 20, "attribute 'sampling_ratio' is %" PRId64, a.ratio);
     bool half = tn_expand_string_is(x, "coordinate_transformation_mode", "half_pixel");
-    a.rows = image_rows(x, a.wide, dims);
+    a.rows = tn_expand_one_row(x, image_rows(x, a.wide, dims));
     tn_dim column[3] = {a.regions, tn_size(x, 1), tn_size(x, 1)};
     tn_value index = tn_expand_counted(
         x, 2, tn_sub(g, tn_expand_size_value(x, dims[0], TN_I64), tn_scalar(g, TN_I64, 1)), "batch_indices");
     index = tn_reshape_dims(g, index, 3, column);
     a.image = tn_mul(g, index, tn_expand_size_value(x, tn_dim_mul(g, dims[2], dims[3]), TN_I64));
     tn_value box =
-        tn_mul(g, tn_cast(g, regions_of(x, 4), a.wide), tn_scalar(g, a.wide, tn_expand_float(x, "spatial_scale")));
+        tn_mul(g, tn_cast(g, tn_expand_input(x, 1), a.wide), tn_scalar(g, a.wide, tn_expand_float(x, "spatial_scale")));
     if (half)
         box = tn_sub(g, box, tn_scalar(g, a.wide, 0.5));
     for (int i = 0; i < 2; i++) {
@@ -296,7 +290,7 @@ static tn_status expand_max_roi_pool(tn_expand *x) {
     for (int i = 0; i < 4; i++)
         p.dims[i] = tn_expand_dim(x, 0, i);
     p.image = tn_cast(g, tn_expand_input(x, 0), p.wide);
-    tn_value regions = tn_cast(g, regions_of(x, 5), p.wide), y;
+    tn_value regions = tn_cast(g, tn_expand_input(x, 1), p.wide), y;
     tn_value index = tn_cast(g, tn_slice_axis(g, regions, 1, 0, 1), TN_I64), zero = tn_scalar(g, TN_I64, 0);
     tn_value last = tn_sub(g, tn_expand_size_value(x, p.dims[0], TN_I64), tn_scalar(g, TN_I64, 1)),
              shown[2] = {index, last};
@@ -342,6 +336,7 @@ static tn_status expand_col2im(tn_expand *x) {
     if (tn_dim_is_const(g, dims[1], &channels))
         TN_RULE(x, channels % taps == 0, "axis 1 has %" PRId64 " entries: no multiple of the block's %" PRId64,
                 channels, taps);
+    TN_TRY(tn_expand_hold_multiple(x, 0, 1, taps));
     if (!tn_dim_equal(g, blocks, dims[2]) &&
         !x->final) /* where no block meets the image nothing is read that could tell */
         return tn_expand_later(x, "needs the number of columns");

@@ -348,6 +348,14 @@ static tn_status run(tn_expand *x, const resize *r, int n, axis_plan *plans) {
     TN_RULE(x, !scales || !sizes, "both 'scales' and 'sizes' are given");
     TN_RULE(x, scales || sizes, "neither 'scales' nor 'sizes' is given");
     TN_TRY(scales ? plan_scales(x, r->scales, n, plans) : plan_sizes(x, n, plans));
+    for (int i = 0; i < n; i++) {
+        tn_dim have = plans[i].in, some = tn_dim_min(g, plans[i].out, tn_size(x, 1));
+        if (scales || tn_dim_equal(g, have, plans[i].out))
+            continue;
+        TN_RULE(x, !tn_size_is(x, have, 0) || tn_size_is(x, some, 0), "axis %d is empty: there is nothing to interpolate",
+                plans[i].axis);
+        TN_TRY(tn_expand_hold_least(x, 0, plans[i].axis, some));
+    }
     if (!r->nearest) {
         if (tn_dtype_is_complex(dtype))
             return tn_expand_unsupported(x, "interpolation of %s", tn_dtype_name(dtype));

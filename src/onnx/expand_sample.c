@@ -163,10 +163,12 @@ static tn_status expand_grid_sample(tn_expand *x) {
     const tn_dim *dims = tn_expand_dims_copy(x, 0), *grid = tn_expand_dims_copy(x, 1);
     if (!dims || !grid)
         return tn_error_status();
-    for (int i = 2; i < rank; i++)
+    for (int i = 2; i < rank; i++) {
         TN_RULE(x, !tn_size_is(x, dims[i], 0), "axis %d of the input is empty: there is nothing to sample", i);
-    TN_RULE_SAME(x, grid[rank - 1], tn_size(x, spatial), "the last axis of the grid must hold %d coordinates", spatial);
-    TN_RULE(x, !tn_dim_never_equal(g, grid[0], dims[0]), "input and grid differ in their batch");
+        TN_TRY(tn_expand_hold_least(x, 0, i, tn_size(x, 1)));
+    }
+    TN_RULE_SIZE(x, 1, -1, tn_size(x, spatial), "the last axis of the grid must hold %d coordinates", spatial);
+    TN_RULE_SIZE(x, 1, 0, dims[0], "input and grid differ in their batch");
     tn_dim in = tn_size_product(x, spatial, dims + 2), out = tn_size_product(x, spatial, grid + 1);
     TN_SIZED(x, in);
     TN_SIZED(x, out);
@@ -299,6 +301,11 @@ static tn_status read_deform(tn_expand *x, deform *d) {
                 "%" PRId64 " channels cannot be divided into groups", c);
     if (tn_dim_is_const(g, d->filters, &c))
         TN_RULE(x, c % d->groups == 0, "%" PRId64 " output channels cannot be divided into groups", c);
+    TN_TRY(tn_expand_hold_multiple(x, 0, 1, d->groups));
+    TN_TRY(tn_expand_hold_multiple(x, 0, 1, d->offset_groups));
+    TN_TRY(tn_expand_hold_multiple(x, 1, 0, d->groups));
+    d->channels = tn_expand_dim(x, 0, 1);
+    d->filters = tn_expand_dim(x, 1, 0);
     for (int i = 0; i < n; i++) {
         int64_t k;
         if (!tn_dim_is_const(g, tn_expand_dim(x, 1, 2 + i), &k))
@@ -370,7 +377,7 @@ static tn_status expand_deform_conv(tn_expand *x) {
     tn_dim rows[2] = {tn_dim_mul(g, tn_dim_mul(g, d.batch, og), d.in), channels};
     TN_SIZED(x, rows[0]);
     tn_value v = tn_reshape_dims(g, tn_cast(g, tn_expand_input(x, 0), d.wide), 4, images);
-    v = tn_reshape_dims(g, tn_transpose(g, v, rows_first), 2, rows);
+    v = tn_expand_one_row(x, tn_reshape_dims(g, tn_transpose(g, v, rows_first), 2, rows));
     tn_dim two[2] = {tn_dim_mul(g, d.batch, og), tn_dim_mul(g, k, d.out)};
     tn_value image = tn_mul(g, tn_iota(g, TN_I64, 2, two, 0), tn_expand_size_value(x, d.in, TN_I64));
     v = read_taps(&t, v, tn_reshape_dims(g, image, 1, &t.points));

@@ -28,9 +28,11 @@ static tn_status expand_reshape(tn_expand *x) {
         }
     }
     TN_RULE(x, !(keep_zero && zero && rest >= 0), "the new shape holds both 0 and -1, and 'allowzero' is set");
+    tn_value v = tn_expand_input(x, 0);
     if (rest >= 0) {
         /* Sizes that stand on both sides go away first: [0, -1] of an input with no rows keeps its columns. */
-        tn_dim from = tn_size(x, 1), to = tn_size(x, 1);
+        tn_dim from = tn_size(x, 1), to = tn_size(x, 1), same[TN_MAX_RANK];
+        int kept = 0;
         bool used[TN_MAX_RANK] = {false};
         for (int i = 0; i < n; i++) {
             int j = 0;
@@ -38,9 +40,10 @@ static tn_status expand_reshape(tn_expand *x) {
                 j++;
             if (i == rest)
                 continue;
-            if (j < rank)
+            if (j < rank) {
                 used[j] = true;
-            else
+                same[kept++] = dims[i];
+            } else
                 to = tn_dim_mul(g, to, dims[i]);
         }
         for (int j = 0; j < rank; j++)
@@ -56,8 +59,19 @@ static tn_status expand_reshape(tn_expand *x) {
                     a, b);
         dims[rest] = tn_dim_floordiv(g, from, to);
         TN_SIZED(x, dims[rest]);
+        tn_dim whole = tn_dim_mul(g, dims[rest], to);
+        TN_SIZED(x, whole);
+        bool empty = false;
+        for (int i = 0; i < kept; i++)
+            empty = empty || !tn_size_at_least(x, same[i], 1);
+        if (empty && !tn_dim_equal(g, whole, from)) { /* the rule holds beside axes that are empty, too */
+            same[kept] = from;
+            v = tn_reshape_dims(g, v, kept + 1, same);
+            same[kept] = whole;
+            v = tn_fit(g, v, same);
+        }
     }
-    return tn_expand_set(x, 0, tn_reshape_dims(g, tn_expand_input(x, 0), n, dims));
+    return tn_expand_set(x, 0, tn_reshape_dims(g, v, n, dims));
 }
 
 static tn_status expand_flatten(tn_expand *x) {

@@ -240,15 +240,18 @@ static tn_status expand_stft(tn_expand *x) {
     }
     if (tn_expand_has(x, 3)) {
         TN_TRY(read_size(x, 3, "frame_length", "needs the value of 'frame_length'", &length));
-        TN_RULE(x, !tn_expand_has(x, 2) || !tn_dim_never_equal(g, tn_expand_dim(x, 2, 0), length),
-                "'frame_length' is not the length of 'window'");
+        if (tn_expand_has(x, 2))
+            TN_RULE_SIZE(x, 2, 0, length, "'frame_length' is not the length of 'window'");
     }
     TN_RULE(x, !tn_size_at_most(x, length, 0), "'frame_length' is not positive");
+    if (tn_expand_has(x, 2))
+        TN_TRY(tn_expand_hold_least(x, 2, 0, tn_size(x, 1)));
     frames = tn_dim_floordiv(g, tn_dim_sub(g, tn_expand_dim(x, 0, 1), length), step);
     frames = tn_dim_add(g, frames, tn_size(x, 1));
     TN_SIZED(x, frames);
     TN_RULE(x, !tn_size_at_most(x, tn_dim_sub(g, tn_expand_dim(x, 0, 1), length), -1),
             "a frame is longer than the signal");
+    TN_TRY(tn_expand_hold_least(x, 0, 1, tn_dim_max(g, length, tn_size(x, 1))));
     tn_dim grid[2] = {frames, length};
     tn_value at = tn_mul(g, tn_iota(g, TN_I64, 2, grid, 0), tn_expand_size_value(x, step, TN_I64));
     at = tn_add(g, at, tn_iota(g, TN_I64, 2, grid, 1));

@@ -103,6 +103,7 @@ static tn_status steps_first(tn_expand *x, uint32_t input, tn_dtype wide, int64_
     if (tn_dim_is_const(g, dims[2], &width))
         TN_RULE(x, width % heads == 0, "input %u: %" PRId64 " columns cannot be divided among %" PRId64 " heads",
                 (unsigned)input, width, heads);
+    TN_TRY(tn_expand_hold_multiple(x, input, 2, heads));
     tn_dim size = tn_dim_floordiv(g, dims[2], tn_size(x, heads));
     for (int i = 0; i < 2; i++)
         TN_RULE_SAME(x, dims[i], tn_expand_dim(x, 0, i), "inputs 0 and %u differ in their %s", (unsigned)input,
@@ -273,7 +274,7 @@ static tn_status expand_tensor_scatter(tn_expand *x) {
     tn_dtype dtype = tn_expand_dtype(x, 0), in = dtype == TN_F4E2M1 ? TN_F32 : tn_dtype_bits(dtype) < 8 ? TN_I8 : dtype;
     tn_value v = tn_reshape_dims(g, tn_cast(g, tn_expand_input(x, 1), in), 2, rows),
              past = tn_reshape_dims(g, tn_cast(g, tn_expand_input(x, 0), in), 4, whole);
-    v = tn_select(g, tn_expand_dims(g, fresh, 1, last), tn_gather(g, v, at, 0), past);
+    v = tn_select(g, tn_expand_dims(g, fresh, 1, last), tn_gather(g, tn_expand_one_row(x, v), at, 0), past);
     return tn_expand_set(x, 0, tn_cast(g, tn_reshape_dims(g, v, rank, dims), dtype));
 }
 

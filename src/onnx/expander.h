@@ -127,6 +127,8 @@ typedef struct tn_expand_slot {
 } tn_expand_slot;
 /* Fills x->in, inputs, attrs, attr_count from the node; then checks them against the row. */
 tn_status tn_onnx_normalize(tn_expand *x);
+/* Whether what tn_expand_hold made is used: what is not holds to nothing. */
+bool tn_expand_holds(tn_expand *x);
 /* Makes an input a value (constants and reshapes before the node). */
 tn_value tn_expand_make_input(tn_expand *x, uint32_t input);
 

@@ -190,6 +190,11 @@ int tn_expand_contents_dims(tn_expand *x, uint32_t input, tn_dim *values, int ma
 /* The tensor of an input that is a constant, or NULL. Borrowed. */
 tn_tensor *tn_expand_constant(tn_expand *x, uint32_t input);
 
+/* From here on axis `axis` (negative: from the end) of an input is of size `want`: a run in which it is not is refused, if what the
+   expansion makes of the input is wanted. Where the input is a constant and `want` the size of another input, that one is held to the
+   constant's. `want` null: a size that overflowed, which is refused. */
+tn_status tn_expand_hold(tn_expand *x, uint32_t input, int axis, tn_dim want);
+
 /* Attributes in the newest form; an absent one reads as the row's default (lists: 0 and NULL). */
 bool tn_expand_has_attr(const tn_expand *x, const char *name);
 int64_t tn_expand_int(const tn_expand *x, const char *name);

@@ -47,6 +47,21 @@ tn_value tn_broadcast(tn_graph *g, tn_value x, int rank, const tn_dim *dims) {
     return tn_graph_add(g, "broadcast", 1, &x, 1, &attr);
 }
 
+tn_value tn_fit(tn_graph *g, tn_value x, const tn_dim *dims) {
+    if (!tn_build_ranked(g, "tn_fit", 1, &x))
+        return TN_NULL_VALUE;
+    int rank = tn_value_rank(g, x);
+    bool equal = true;
+    for (int i = 0; equal && i < rank; i++)
+        equal = dims && tn_dim_equal(g, dims[i], tn_value_dim(g, x, i));
+    if (equal)
+        return x;
+    if (!dims)
+        return tn_build_fail(g, TN_ERR_USAGE, "tn_fit: dims is NULL");
+    tn_attr attr = TN_A_DIMS("shape", rank, dims);
+    return tn_graph_add(g, "fit", 1, &x, 1, &attr);
+}
+
 tn_value tn_slice(tn_graph *g, tn_value x, const tn_dim *start, const tn_dim *size, const int64_t *step) {
     int64_t ones[TN_MAX_RANK];
     if (!tn_build_ranked(g, "tn_slice", 1, &x))
@@ -143,7 +158,7 @@ tn_value tn_expand_dims(tn_graph *g, tn_value x, uint32_t count, const int *axes
 }
 
 tn_value tn_squeeze(tn_graph *g, tn_value x, uint32_t count, const int *axes) {
-    tn_dim old[TN_MAX_RANK], dims[TN_MAX_RANK];
+    tn_dim old[TN_MAX_RANK], dims[TN_MAX_RANK], fit[TN_MAX_RANK];
     int64_t chosen[TN_MAX_RANK];
     if (!tn_build_ranked(g, "tn_squeeze", 1, &x) || !count)
         return count ? TN_NULL_VALUE : x;
@@ -151,18 +166,20 @@ tn_value tn_squeeze(tn_graph *g, tn_value x, uint32_t count, const int *axes) {
     if (n < 0)
         return TN_NULL_VALUE;
     for (int i = 0, next = 0; i < rank; i++) {
+        fit[i] = old[i];
         if (next == n || chosen[next] != i) {
             dims[kept++] = old[i];
             continue;
         }
         next++;
-        if (tn_dim_never_equal(g, old[i], tn_dim_const(g, 1))) {
+        fit[i] = tn_dim_const(g, 1);
+        if (tn_dim_never_equal(g, old[i], fit[i])) {
             char text[200];
             return tn_build_fail(g, TN_ERR_USAGE, "tn_squeeze: dimension %d of %s is not 1", i,
                                  tn_value_describe(g, x, text, sizeof text));
         }
     }
-    return tn_reshape_dims(g, x, kept, dims);
+    return tn_reshape_dims(g, tn_fit(g, x, fit), kept, dims);
 }
 
 tn_value tn_flatten(tn_graph *g, tn_value x, int axis) {

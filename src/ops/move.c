@@ -1,4 +1,4 @@
-/* Rows that move elements: reshape, transpose, broadcast, slice, pad, concat. */
+/* Rows that move elements: reshape, transpose, broadcast, fit, slice, pad, concat. */
 #include "ops/move.h"
 
 #include <inttypes.h>
@@ -97,6 +97,29 @@ static tn_status infer_broadcast(tn_infer *c) {
                 known.dim[i] = known.dim[0];
         }
         return known.n == size ? tn_contents_set(c, &known) : TN_OK;
+    }
+    return TN_OK;
+}
+
+/* --- fit ------------------------------------------------------------------------------------------------------------ */
+
+static tn_status infer_fit(tn_infer *c) {
+    tn_operand_type x;
+    const tn_dim *shape;
+    int rank;
+    TN_TRY(tn_infer_operand(c, 0, &x));
+    TN_TRY(tn_infer_attr_dims(c, "shape", x.rank, true, &shape, &rank));
+    for (int i = 0; i < rank; i++)
+        if (tn_dim_never_equal(c->graph, x.dims[i], shape[i])) {
+            char a[96], b[64];
+            return tn_infer_fail(c, "axis %d of %s is not %s", i, tn_operand_describe(c, &x, a, sizeof a),
+                                 tn_dim_describe(c->graph, shape[i], b, sizeof b));
+        }
+    TN_TRY(tn_infer_tensor(c, 0, x.dtype, rank, shape));
+    if (rank <= 1) {
+        tn_contents known;
+        tn_contents_input(c, 0, &known);
+        return tn_contents_set(c, &known);
     }
     return TN_OK;
 }
@@ -308,6 +331,19 @@ static const tn_op rows[] = {
      .eval = tn_eval_broadcast,
      .lowering = TN_LOWER_MOVE,
      .code = TN_MOVE_BROADCAST},
+    {.name = "fit",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .traits = TN_VIEW | TN_EXACT,
+     .attrs = reshape_attrs,
+     .inputs = "x",
+     .doc = "x itself; every axis must have the size that the shape says, also where there are no elements.",
+     .infer = infer_fit,
+     .eval = tn_eval_fit,
+     .lowering = TN_LOWER_MOVE,
+     .code = TN_MOVE_FIT},
     {.name = "slice",
      .min_inputs = 1,
      .max_inputs = 1,

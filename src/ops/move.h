@@ -7,6 +7,7 @@
 tn_status tn_eval_reshape(tn_eval *e);
 tn_status tn_eval_transpose(tn_eval *e);
 tn_status tn_eval_broadcast(tn_eval *e);
+tn_status tn_eval_fit(tn_eval *e);
 tn_status tn_eval_slice(tn_eval *e);
 tn_status tn_eval_pad(tn_eval *e);
 /* x padded by amounts that are not negative, in the node's mode; `value` NULL: zero, the empty string. */

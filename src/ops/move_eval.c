@@ -94,6 +94,19 @@ tn_status tn_eval_broadcast(tn_eval *e) {
     return answer_view(e, view_broadcast, &how);
 }
 
+tn_status tn_eval_fit(tn_eval *e) {
+    tn_tensor *x = tn_eval_in(e, 0);
+    const tn_dim *shape;
+    int rank = (int)tn_attr_dims(e->graph, e->node, "shape", &shape);
+    int64_t dims[TN_MAX_RANK];
+    TN_TRY(tn_eval_sizes(e, "shape", rank, dims));
+    for (int i = 0; i < rank; i++)
+        if (x->dims[i] != dims[i])
+            return tn_eval_fail(e, TN_ERR_INPUT, "axis %d of x has %" PRId64 " elements, needed are %" PRId64, i,
+                                x->dims[i], dims[i]);
+    return tn_eval_set(e, 0, tn_object_retain(e->in[0]));
+}
+
 typedef struct slice_how {
     int64_t start[TN_MAX_RANK], size[TN_MAX_RANK];
     const int64_t *step;

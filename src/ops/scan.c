@@ -67,6 +67,8 @@ static tn_status eval_arg(tn_eval *e) {
     int axis = (int)tn_attr_int(e->graph, e->node, "axis"), rank = 0;
     bool keep = tn_attr_int(e->graph, e->node, "keepdims") != 0;
     int64_t dims[TN_MAX_RANK];
+    if (x->dims[axis] == 0) /* also where there is nothing to choose for */
+        return tn_eval_fail(e, TN_ERR_INPUT, "axis %d has no elements to choose from", axis);
     for (int i = 0; i < x->rank; i++)
         if (i != axis)
             dims[rank++] = x->dims[i];
@@ -80,8 +82,6 @@ static tn_status eval_arg(tn_eval *e) {
         return tn_error_status();
     if (w.out->count == 0)
         return TN_OK;
-    if (x->dims[axis] == 0)
-        return tn_eval_fail(e, TN_ERR_INPUT, "axis %d has no elements to choose from", axis);
     tn_tensor *flat = tn_eval_contiguous(e, x);
     if (flat == NULL)
         return tn_error_status();

@@ -18,7 +18,7 @@ static bool is_const(const tn_graph *g, tn_dim dim, int64_t value) {
     return tn_dim_is_const(g, dim, &have) && have == value;
 }
 
-/* reshape, broadcast, cast to the type there is already */
+/* reshape, broadcast, fit, cast to the type there is already */
 static tn_status same_type(tn_rewriter *r, tn_node n) {
     return tn_cleanup_forward(r, n, tn_node_input(tn_rewriter_graph(r), n, 0));
 }
@@ -302,6 +302,7 @@ static tn_status cast_cast(tn_rewriter *r, tn_node n) {
 const tn_rewrite tn_cleanup_move_rows[] = {
     {.name = "reshape-nothing", .root = "reshape", .apply = same_type, .effect = TN_BIT_EXACT},
     {.name = "reshape-reshape", .root = "reshape", .apply = reshape_reshape, .effect = TN_BIT_EXACT},
+    {.name = "fit-nothing", .root = "fit", .apply = same_type, .effect = TN_BIT_EXACT},
     {.name = "broadcast-nothing", .root = "broadcast", .apply = same_type, .effect = TN_BIT_EXACT},
     {.name = "broadcast-broadcast", .root = "broadcast", .apply = broadcast_broadcast, .effect = TN_BIT_EXACT},
     {.name = "transpose-transpose", .root = "transpose", .apply = transpose, .effect = TN_BIT_EXACT},
