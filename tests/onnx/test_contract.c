@@ -49,6 +49,9 @@ BUILD(compare, out[0] = tn_not_equal(g, x, y); out[1] = tn_and(g, tn_less_equal(
 BUILD(shapes, const tn_dim row[] = {tn_value_dim(g, x, 0), DIM(12)}; out[0] = tn_reshape_dims(g, x, 2, row);
       out[1] = tn_transpose(g, x, (int[]){2, 0, 1}); out[2] = tn_shape_of(g, x);
       out[3] = tn_reverse(g, x, 2, (int[]){0, 2});)
+BUILD(fits, tn_dim even = tn_dim_mul(g, tn_dim_floordiv(g, tn_value_dim(g, x, 0), DIM(2)), DIM(2));
+      const tn_dim dims[] = {even, DIM(3), DIM(4)}; out[0] = tn_fit(g, x, dims); out[1] = tn_neg(g, tn_fit(g, y, dims));
+      out[2] = tn_reshape_dims(g, out[0], 2, (tn_dim[]){even, DIM(12)}); out[3] = x;)
 BUILD(slices, out[0] = tn_slice_axis(g, x, 2, 1, 2); const tn_dim lo[] = {DIM(0), DIM(1), DIM(0)};
       const tn_dim hi[] = {DIM(0), DIM(0), DIM(2)}; out[1] = tn_pad(g, x, tn_scalar(g, TN_F32, 7), lo, hi, "constant");
       out[2] = tn_concat(g, 1, 2, (tn_value[]){x, y}); out[3] = tn_gather(g, x, i, 1);)
@@ -167,11 +170,11 @@ static void primitives_come_back(void **state) {
         const char *name;
         build_fn *build;
     } all[] = {
-        {"unary", build_unary},       {"binary", build_binary},         {"compare", build_compare},
-        {"shapes", build_shapes},     {"slices", build_slices},         {"dynamic", build_dynamic},
-        {"reduce", build_reduce},     {"order", build_order},           {"dot", build_dot},
-        {"windows", build_windows},   {"composites", build_composites}, {"same", build_same},
-        {"branches", build_branches}, {"loops", build_loops},
+        {"unary", build_unary},     {"binary", build_binary},     {"compare", build_compare},
+        {"shapes", build_shapes},   {"fits", build_fits},         {"slices", build_slices},
+        {"dynamic", build_dynamic}, {"reduce", build_reduce},     {"order", build_order},
+        {"dot", build_dot},         {"windows", build_windows},   {"composites", build_composites},
+        {"same", build_same},       {"branches", build_branches}, {"loops", build_loops},
     };
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         out_and_back(all[k].name, all[k].build);

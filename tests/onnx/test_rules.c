@@ -216,6 +216,51 @@ static const rule rules[] = {
      "training_mode",
      1,
      "'mean' must have one entry for each channel"},
+    {"DequantizeLinear",
+     "a,b",
+     21,
+     {{TN_U8, "1,4,2,1"}, {TN_F32, "1,4,1,1"}},
+     "block_size",
+     1,
+     "the scale's size on axis 2"},
+    /* sizes of what has no elements */
+    {"DepthToSpace", "a", 13, {{TN_F32, "0,13,3,3"}}, "blocksize", 2, "is no multiple of 4"},
+    {"SpaceToDepth", "a", 13, {{TN_F32, "0,1,4,3"}}, "blocksize", 2, "is no multiple of 2"},
+    {"RoiAlign",
+     "a,b,c",
+     16,
+     {{TN_F32, "1,1,4,4"}, {TN_F32, "0,3"}, {TN_I64, "0"}},
+     NULL,
+     0,
+     "the regions must have the shape [regions, 4]"},
+    {"ArgMax", "a", 13, {{TN_F32, "2,0,0"}}, "axis", 1, "axis 1 has no elements"},
+    {"ArgMin", "a", 13, {{TN_F32, "0,0"}}, "keepdims", 0, "axis 0 has no elements"},
+    {"GridSample", "a,b", 20, {{TN_F32, "0,1,0,3"}, {TN_F32, "0,4,2,2"}}, NULL, 0, "there is nothing to sample"},
+    {"GridSample", "a,b", 20, {{TN_F32, "1,0,3,3"}, {TN_F32, "2,4,2,2"}}, NULL, 0, "differ in their batch"},
+    {"ConvTranspose", "a,b", 22, {{TN_F32, "1,9,4,3"}, {TN_F32, "10,0,3,3"}}, NULL, 0, "are not axis 0 of the weights"},
+    {"Conv", "a,b", 22, {{TN_F32, "0,3,4,4"}, {TN_F32, "3,1,3,3"}}, "group", 2, "no multiple of 'group'"},
+    {"GroupNormalization",
+     "a,b,b",
+     21,
+     {{TN_F32, "0,5,2"}, {TN_F32, "5"}},
+     "num_groups",
+     2,
+     "cannot be divided into 2 groups"},
+    {"Attention",
+     "a,b,b,c",
+     23,
+     {{TN_F32, "0,3,1,4"}, {TN_F32, "0,2,4,4"}, {TN_F32, "1,4"}},
+     NULL,
+     0,
+     "query heads cannot be divided"},
+    {"Attention",
+     "a,b,b,c",
+     24,
+     {{TN_F32, "2,1,1,4"}, {TN_F32, "2,1,4,4"}, {TN_F32, "0,0"}},
+     NULL,
+     0,
+     "axis 0 of 'attn_mask' is neither"},
+    {"RotaryEmbedding", "a,b,b", 23, {{TN_F32, "0,1,2,5"}, {TN_F32, "0,2,2"}}, NULL, 0, "rotated in pairs"},
 };
 
 static void test_rules(void **state) {
@@ -504,10 +549,11 @@ static void test_body(void **state) {
     }
 }
 
-/* A state of Scan keeps its shape. */
+/* A state of Scan keeps its shape, also where there is no step. */
 static void test_state(void **state) {
     (void)state;
     static const input in[][3] = {{{TN_F32, "3,1"}, {TN_F32, "2,3"}, {0, NULL}},
+                                  {{TN_F32, "1"}, {TN_F32, "0,3"}, {0, NULL}},
                                   {{TN_F32, "1"}, {TN_F32, "2,3"}, {0, NULL}},
                                   {{TN_F32, ""}, {TN_F32, "2,3"}, {0, NULL}}};
     for (size_t i = 0; i < sizeof in / sizeof *in; i++)
@@ -523,6 +569,47 @@ static void test_state(void **state) {
             put_message(&g, 1, node_bytes("Scan", "n", "a,b", "y", attrs));
             is_refused(g, 11, in[i], how, how == FIXED ? "after a step" : "");
         }
+}
+
+/* Rules whose parameters are lists of numbers; of tensors without elements, where only the sizes can break them. */
+static void test_empty(void **state) {
+    (void)state;
+    static const struct {
+        const char *op, *inputs, *outputs;
+        int opset;
+        input in[3];
+        const char *says;
+        int64_t list[4];
+        int count;
+    } cases[] = {
+        {"Squeeze", "a,list", "y", 13, {{TN_F32, "0,2,1"}}, "axis 1 cannot be squeezed", {1}, 1},
+        {"Reshape", "a,list", "y", 13, {{TN_F32, "0,5"}}, "5 elements cannot be divided among 2", {0, -1, 2}, 3},
+        {"Split", "a", "y,z,u", 11, {{TN_F32, "8,0"}}, "8 elements cannot be split into 3 equal parts", {0}, 0},
+        {"Split", "a", "y,z", 13, {{TN_F32, "1,0"}}, "1 elements cannot be split into 2 equal parts", {0}, 0},
+        {"Resize", "a,,,list", "y", 19, {{TN_F32, "3,0"}}, "axis 1 is empty", {3, 4}, 2},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (form how = FIXED; how <= UNKNOWN; how++) {
+            tn_text g = message();
+            if (cases[i].count)
+                put_ints(&g, 5, "list", cases[i].count, cases[i].list);
+            put_message(&g, 1, node_bytes(cases[i].op, "n", cases[i].inputs, cases[i].outputs, message()));
+            is_refused(g, cases[i].opset, cases[i].in, how, cases[i].says);
+        }
+}
+
+static void test_diagonal(void **state) {
+    (void)state;
+    static const input in[] = {{TN_F32, "2,0,1"}, {0, NULL}};
+    for (form how = FIXED; how <= UNKNOWN; how++) {
+        tn_text g = message(), attrs = message(), a = message();
+        put_text(&a, 1, "equation");
+        put_text(&a, 4, "aba->ab");
+        tn_wire_put_varint(&a, 20, 3);
+        put_message(&attrs, 5, a);
+        put_message(&g, 1, node_bytes("Einsum", "n", "a", "y", attrs));
+        is_refused(g, 21, in, how, "label 'a' stands for axes of different sizes");
+    }
 }
 
 /* How much boxes may overlap is a part, from 0 to 1. */
@@ -596,6 +683,8 @@ int main(void) {
         cmocka_unit_test(test_zero_point),
         cmocka_unit_test(test_lengths),
         cmocka_unit_test(test_kernel_shape),
+        cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_diagonal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

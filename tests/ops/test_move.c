@@ -98,6 +98,24 @@ static void test_reshape(void **state) {
     for_all("reshape", 6, try_reshape);
 }
 
+/* --- fit ---------------------------------------------------------------------------------------------------------- */
+
+static void try_fit(op_harness *h, tn_dtype dtype) {
+    int64_t dims[TN_MAX_RANK];
+    int rank = random_shape(h, 0, 5, dims);
+    op_case c = {.op = row(&tn_family_move, "fit"),
+                 .inputs = 1,
+                 .in = {random_bits(h, dtype, rank, dims)},
+                 .attrs = 1,
+                 .attr = {OP_A_DIMS("shape", rank, dims)}};
+    check(h, &c, source_reshape);
+}
+
+static void test_fit(void **state) {
+    (void)state;
+    for_all("fit", 3, try_fit);
+}
+
 /* --- transpose ---------------------------------------------------------------------------------------------------- */
 
 static int64_t source_transpose(const op_case *c, const int64_t *index, uint32_t *which) {
@@ -515,6 +533,10 @@ static void test_wrong(void **state) {
         {MOVE("reshape"), .inputs = 1, .in = {x}, .attrs = 1, .attr = {OP_A_DIMS("shape", 2, D(big, 4))}},
         {MOVE("reshape"), .inputs = 1, .in = {x}, .attrs = 1, .attr = {OP_A_DIMS("shape", 0, NULL)}},
         {MOVE("reshape"), .inputs = 1, .in = {x}},
+        {MOVE("fit"), .inputs = 1, .in = {x}, .attrs = 1, .attr = {OP_A_DIMS("shape", 2, D(3, 2))}},
+        {MOVE("fit"), .inputs = 1, .in = {x}, .attrs = 1, .attr = {OP_A_DIMS("shape", 2, D(2, 4))}},
+        {MOVE("fit"), .inputs = 1, .in = {x}, .attrs = 1, .attr = {OP_A_DIMS("shape", 1, D(6))}},
+        {MOVE("fit"), .inputs = 1, .in = {none}, .attrs = 1, .attr = {OP_A_DIMS("shape", 1, D(1))}},
         {MOVE("transpose"), .inputs = 1, .in = {x}, .attrs = 1, .attr = {TN_A_INTS("perm", 2, axes)}},
         {MOVE("transpose"), .inputs = 1, .in = {x}, .attrs = 1, .attr = {TN_A_INTS("perm", 2, axes + 1)}},
         {MOVE("transpose"), .inputs = 1, .in = {x}, .attrs = 1, .attr = {TN_A_INTS("perm", 2, axes + 3)}},
@@ -589,9 +611,9 @@ static void test_wrong(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reshape),  cmocka_unit_test(test_transpose), cmocka_unit_test(test_broadcast),
-        cmocka_unit_test(test_slice),    cmocka_unit_test(test_pad),       cmocka_unit_test(test_concat),
-        cmocka_unit_test(test_gather),   cmocka_unit_test(test_others),    cmocka_unit_test(test_high_rank),
-        cmocka_unit_test(test_failures), cmocka_unit_test(test_wrong)};
+        cmocka_unit_test(test_reshape),   cmocka_unit_test(test_fit),      cmocka_unit_test(test_transpose),
+        cmocka_unit_test(test_broadcast), cmocka_unit_test(test_slice),    cmocka_unit_test(test_pad),
+        cmocka_unit_test(test_concat),    cmocka_unit_test(test_gather),   cmocka_unit_test(test_others),
+        cmocka_unit_test(test_high_rank), cmocka_unit_test(test_failures), cmocka_unit_test(test_wrong)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static sizes start(void) {
     return s;
 }
 
-enum { KINDS = 9 };
+enum { KINDS = 10 };
 /* What does not fit when N = 2, M = 3, K = 2, and fits when N = M = 4, K = 5. */
 static tn_value body_of(sizes *s) {
     tn_graph *g = s->g;
@@ -45,6 +45,7 @@ static tn_value body_of(sizes *s) {
     case 5: return tn_window(g, "max", s->c, window, NULL, NULL, NULL, NULL);
     case 6: return tn_slice(g, s->c, (tn_dim[]){tn_dim_const(g, 3), tn_dim_const(g, 0)}, (tn_dim[]){two, m}, NULL);
     case 7: return tn_reshape_dims(g, s->b, 2, (tn_dim[]){two, tn_dim_floordiv(g, m, tn_dim_sub(g, n, two))});
+    case 8: return tn_fit(g, s->b, &n);
     default: { /* nothing, from M / (N - 2) on */
         tn_dim none = tn_dim_const(g, 0), four = tn_dim_const(g, 4);
         return tn_slice(g, s->c, (tn_dim[]){tn_dim_floordiv(g, m, tn_dim_sub(g, n, two)), none}, (tn_dim[]){none, four},
