@@ -22,11 +22,11 @@
             return tn_expand_later((x), "needs the sizes of its inputs");     \
     } while (0)
 /* Refuses the model unless axis `axis` of an input has the size `want`. Where that is not known the run is refused unless it has. */
-#define TN_RULE_SIZE(x, input, axis, want, ...)                                                                   \
-    do {                                                                                                          \
-        tn_dim want_ = (want);                                                                                    \
+#define TN_RULE_SIZE(x, input, axis, want, ...)                                                                 \
+    do {                                                                                                        \
+        tn_dim want_ = (want);                                                                                  \
         TN_RULE((x), !tn_dim_never_equal((x)->graph, tn_expand_dim((x), (input), (axis)), want_), __VA_ARGS__); \
-        TN_TRY(tn_expand_hold((x), (input), (axis), want_));                                                      \
+        TN_TRY(tn_expand_hold((x), (input), (axis), want_));                                                    \
     } while (0)
 /* Answers the builder's sticky error when a value was not built. */
 #define TN_BUILT(x, value)                               \

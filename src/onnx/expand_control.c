@@ -36,7 +36,8 @@ typedef struct body {
     bool *wrapped;       /* [carried] enters as an optional, is what it holds after each trip */
     bool counted;        /* Scan: one argument more, the number of the trip */
     int64_t limit;       /* Loop: trips at most, where known, else -1 */
-    tn_type *after;      /* Scan: [carried] what the states are after a step, before they are held to what they were; NULL: not asked */
+    tn_type *
+        after; /* Scan: [carried] what the states are after a step, before they are held to what they were; NULL: not asked */
     build_fn *build;
     void *ctx;
     tn_region region;

@@ -352,8 +352,8 @@ static tn_status run(tn_expand *x, const resize *r, int n, axis_plan *plans) {
         tn_dim have = plans[i].in, some = tn_dim_min(g, plans[i].out, tn_size(x, 1));
         if (scales || tn_dim_equal(g, have, plans[i].out))
             continue;
-        TN_RULE(x, !tn_size_is(x, have, 0) || tn_size_is(x, some, 0), "axis %d is empty: there is nothing to interpolate",
-                plans[i].axis);
+        TN_RULE(x, !tn_size_is(x, have, 0) || tn_size_is(x, some, 0),
+                "axis %d is empty: there is nothing to interpolate", plans[i].axis);
         TN_TRY(tn_expand_hold_least(x, 0, plans[i].axis, some));
     }
     if (!r->nearest) {

@@ -5,7 +5,15 @@
 #include "ir/op.h"
 
 /* `code` of the rows that lower alike but are not scalar operations. */
-enum { TN_MOVE_RESHAPE = 1, TN_MOVE_TRANSPOSE, TN_MOVE_BROADCAST, TN_MOVE_FIT, TN_MOVE_SLICE, TN_MOVE_PAD, TN_MOVE_CONCAT };
+enum {
+    TN_MOVE_RESHAPE = 1,
+    TN_MOVE_TRANSPOSE,
+    TN_MOVE_BROADCAST,
+    TN_MOVE_FIT,
+    TN_MOVE_SLICE,
+    TN_MOVE_PAD,
+    TN_MOVE_CONCAT
+};
 enum { TN_CONTRACT_DOT = 1, TN_CONTRACT_CONV };
 enum { TN_FLOW_IF = 1, TN_FLOW_WHILE, TN_FLOW_SCAN, TN_FLOW_CALL };
 
