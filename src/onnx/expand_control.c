@@ -440,9 +440,12 @@ static tn_status expand_scan(tn_expand *x) {
         b.types[i] = tn_value_type(g, in[i]);
         if (!b.types[i].id)
             return tn_expand_later(x, "needs the types of its inputs");
-        if (i < states)
-            continue;
         int axis, perm[TN_MAX_RANK], rank = tn_value_rank(g, in[i]);
+        if (i < states) {
+            if (rank < 0 && tn_type_kind(g, b.types[i]) == TN_KIND_TENSOR && !x->final)
+                return tn_expand_later(x, "needs the ranks of its states");
+            continue;
+        }
         if (rank < 0)
             return tn_expand_later(x, "needs the ranks of what it scans");
         TN_RULE(x, rank >= 1, "input %u is a scalar: there is nothing to scan", (unsigned)i);

@@ -108,7 +108,15 @@ static tn_status expand_prelu(tn_expand *x) {
     const tn_dim *dims = tn_expand_dims_copy(x, 0);
     if (!dims)
         return tn_error_status();
+    int own = tn_expand_rank(x, 1);
     slope = tn_broadcast(g, slope, rank, dims);
+    for (int i = 0; i < own && own <= rank; i++) { /* where nothing is negative, too, and no slope is read */
+        int axis = rank - own + i;
+        tn_dim have = tn_expand_dim(x, 1, i);
+        if (!tn_size_is(x, have, 1))
+            in = tn_expand_sure(x, in, axis, tn_dim_broadcast(g, have, dims[axis]));
+        TN_BUILT(x, in);
+    }
     return tn_expand_set(x, 0, tn_select(g, tn_less(g, in, tn_scalar_like(g, in, 0)), tn_mul(g, slope, in), in));
 }
 
