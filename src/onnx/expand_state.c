@@ -158,7 +158,7 @@ static tn_status expand_linear_attention(tn_expand *x) {
     }
     double scale = tn_expand_float(x, "scale");
     l.scale = tn_scalar(g, wide, scale);
-    if (!(scale < 0 || scale > 0)) {
+    if (scale == 0) {
         if (tn_dim_is_const(g, state[2], &size))
             l.scale = tn_rsqrt(g, tn_scalar(g, wide, (double)size));
         else

@@ -368,7 +368,8 @@ left_open("MelWeightMatrix", "triangles beyond the spectrum meet no bin of it", 
 left_open("MelWeightMatrix", "edges without a mel (not above -700, infinite, no number) or beyond any spectrum: the text has no result for them",
           lambda c: any(not -700 < float(x) < 1e6 for x in c.inputs[3:]))
 left_open("Scan", "the same of operator set 8, with lengths: no witness", lambda c: bool(c.outputs) and c.opset == 8 and c.inputs[0] is not None)
-left_open("Scan", "sizes that a body declares falsely are warnings", lambda c: bool(c.outputs) and (c.opset > 8 or c.inputs[0] is None), texts.scan)
+left_open("Scan", "sizes that a body declares falsely are warnings", lambda c: bool(c.outputs) and all(c.outputs) and (c.opset > 8 or c.inputs[0] is None), texts.scan)
+left_open("Scan", "the same where an output has no name, which no schema asks for: no witness", lambda c: not all(c.outputs))
 left_open("Softmax LogSoftmax Hardmax", "before 11 no range of axis is stated: the rank is one, too, each element for itself", lambda c: c.opset < 11)
 left_open("Trilu", "k may be any number", lambda c: abs(int(c.inputs[1])) > sum(c.inputs[0].shape[-2:]), texts.near_diagonal)
 left_open("AffineGrid", "an empty grid", lambda c: (c.inputs[1] == 0).any())
@@ -438,10 +439,18 @@ unsaid("Cast CastLike", "f8e8m0 of a negative number: it has no sign", lambda c:
 unsaid("Pow", "a power that is no number, or no integer's size, as an integer", lambda c: is_int(c.inputs[0].dtype))
 unsaid("OneHotEncoder QuantizeLinear DynamicQuantizeLinear Cast CastLike ReduceLogSum ReduceLogSumExp", "what is no number, or infinite, as an integer",
        lambda c: has(c, np.isnan, np.isinf) or is_int(c.inputs[0].dtype) and c.op.startswith("ReduceLog"))
+known("LSTM GRU RNN", ORT, "of no steps the state stays as it was given", lambda c: c.invalid and c.inputs[4] is not None and (c.inputs[4] == 0).any())
+known("OneHot", STANDARD, "values are put there; it adds what one lacks to the other, which rounds", lambda c: is_float(c.inputs[2].dtype) and (np.abs(c.inputs[2]) > 1e6).any())
+unsaid("BlackmanWindow HannWindow HammingWindow", "a window cut to integers: of 1 less a rounding 0 is left", lambda c: attr(c, "output_datatype", 1) not in (1, 10, 11, 16))
+unsaid("Cast CastLike", "a number as an integer of a type that has it not", lambda c: is_float(c.inputs[0].dtype) and (np.abs(c.inputs[0]) > 1e9).any())
+unsaid("ReduceL2 ReduceSumSquare", "squares that are no numbers of the type", lambda c: is_int(c.inputs[0].dtype) and (np.abs(c.inputs[0].astype(np.float64)) > 1e4).any())
+unsaid("Hardmax", "whether NaN is the largest", lambda c: has(c, np.isnan))
 unsaid("QuantizeLinear", "a scale of 0", lambda c: (c.inputs[1] == 0).any())
 unsaid("Gemm", "integers times what is no number, or no integer's size", lambda c: is_int(c.inputs[0].dtype) and any(
     not abs(attr(c, k, 1.0)) < 1e9 for k in ("alpha", "beta")))
-unsaid("Upsample", "how a number between integers is rounded", lambda c: is_int(c.inputs[0].dtype) and attr(c, "mode") == "linear")
+unsaid("Upsample GridSample", "how a number between integers is rounded", lambda c: is_int(c.inputs[0].dtype) and attr(c, "mode", "linear") != "nearest")
+unsaid("Upsample Resize", "infinity times a weight of 0", lambda c: attr(c, "mode", "nearest") != "nearest" and has(c, np.isnan, np.isinf))
+unsaid("GridSample RoiAlign MaxRoiPool", "what lies at positions that are no numbers", lambda c: has(c, np.isnan, np.isinf))
 unsaid("GlobalMaxPool MaxPool MaxRoiPool", "whether NaN is larger than numbers", lambda c: has(c, np.isnan))
 unsaid("Conv ConvTranspose DeformConv RNN GRU LSTM", "infinity times a zero that stands for nothing (padding, a state that is not given)",
        lambda c: has(c, np.isnan, np.isinf))
