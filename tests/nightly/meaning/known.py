@@ -295,6 +295,7 @@ known("LinearClassifier", STANDARD, "without intercepts they are 0", lambda c: a
 known("LinearClassifier", STANDARD, "the label is that of the largest score, not of the largest that PROBIT makes of it",
       lambda c: attr(c, "post_transform") == "PROBIT")
 known("Optional", STANDARD, "what was given no input has no element", lambda c: not c.inputs)
+known("Optional", STANDARD, "what was given no input has no element", lambda c: c.invalid and all(x is None for x in c.inputs))
 known("OptionalHasElement", STANDARD, "what was given no input has no element", lambda c: not c.inputs)
 known("Normalizer Scaler SVMRegressor SVMClassifier TreeEnsembleRegressor", STANDARD, "computes in the integers that come in; the result is f32",
       lambda c: is_int(c.inputs[0].dtype))
@@ -396,7 +397,7 @@ left_open("Cast CastLike", "the text of a number with a fraction, as an integer,
 left_open("OneHotEncoder", "of a category that is listed twice the last is meant, as of a map's keys", lambda c: len(
     set(attr(c, "cats_int64s") or attr(c, "cats_strings"))) < len(attr(c, "cats_int64s") or attr(c, "cats_strings")))
 left_open("Optional", "a type that is given besides an input of that type", lambda c: attr(c, "type") is not None)
-left_open("LinearRegressor TreeEnsembleRegressor", "whole numbers are among the types", lambda c: is_int(c.inputs[0].dtype))
+left_open("LinearRegressor TreeEnsembleRegressor TreeEnsembleClassifier", "whole numbers are among the types", lambda c: is_int(c.inputs[0].dtype))
 left_open("Scaler", "offset and scale are optional", lambda c: attr(c, "offset") is None or attr(c, "scale") is None)
 left_open("TreeEnsemble", "no rows: nothing", lambda c: c.inputs[0].shape[0] == 0 and attr(c, "n_targets"), texts.no_rows)
 left_open("TreeEnsembleClassifier", "no rows: nothing", lambda c: c.inputs[0].shape[0] == 0)
@@ -445,6 +446,15 @@ unsaid("BlackmanWindow HannWindow HammingWindow", "a window cut to integers: of 
 unsaid("Cast CastLike", "a number as an integer of a type that has it not", lambda c: is_float(c.inputs[0].dtype) and (np.abs(c.inputs[0]) > 1e9).any())
 unsaid("ReduceL2 ReduceSumSquare", "squares that are no numbers of the type", lambda c: is_int(c.inputs[0].dtype) and (np.abs(c.inputs[0].astype(np.float64)) > 1e4).any())
 unsaid("Hardmax", "whether NaN is the largest", lambda c: has(c, np.isnan))
+known("MeanVarianceNormalization", ORT, "1e-9 keeps the deviation from 0; half precision has no such number", lambda c: c.invalid and c.inputs[0].dtype.itemsize == 2)
+left_open("Multinomial", "no rows: nothing", lambda c: c.inputs[0].shape[0] == 0)
+left_open("Dropout", "of no elements none is dropped", lambda c: c.inputs[0].size == 0)
+unsaid("LSTM GRU RNN", "what Affine does without its parameters", lambda c: "Affine" in attr(c, "activations", []) and (
+    attr(c, "activation_alpha") is None or attr(c, "activation_beta") is None))
+unsaid("DFT STFT", "infinity times a root of unity that is 0 or 1 in a part", lambda c: has(c, np.isnan, np.isinf))
+known("TreeEnsembleClassifier", STANDARD, "labels of no rows are labels all the same", lambda c: c.inputs[0].shape[0] == 0)
+unsaid("SVMClassifier", "votes by scores that are no numbers", lambda c: has(c, np.isnan, np.isinf))
+unsaid("Mod Div", "integers divided by 0", lambda c: is_int(c.inputs[1].dtype) and (c.inputs[1] == 0).any())
 unsaid("QuantizeLinear", "a scale of 0", lambda c: (c.inputs[1] == 0).any())
 unsaid("Gemm", "integers times what is no number, or no integer's size", lambda c: is_int(c.inputs[0].dtype) and any(
     not abs(attr(c, k, 1.0)) < 1e9 for k in ("alpha", "beta")))
