@@ -22,6 +22,7 @@
 #define ROWS 4
 #endif
 #define COLUMNS (WIDTH * VECTORS)
+#define LINES (COLUMNS * 4 / TN_GEMM_LINE) /* of the cache, that the columns of an element are */
 
 typedef float vec __attribute__((vector_size(WIDTH * 4)));
 typedef float loose __attribute__((vector_size(WIDTH * 4), aligned(4), may_alias));
@@ -70,9 +71,9 @@ INLINE void add_element(const int rows, vec (*sum)[VECTORS], const float *const 
     }
 }
 
-/* Adds summed elements [k, end) of a run to sums; from[i]: row i of the run, b: columns of element k. Of two elements, fetches the first
-   one's place ahead, or both's. */
-INLINE void add_run(const int rows, const bool both, vec (*sum)[VECTORS], const float *const *from, int64_t k,
+/* Adds summed elements [k, end) of a run to sums; from[i]: row i of the run, b: columns of element k. Fetches so many lines at the place ahead
+   of each element; 0: one for two elements. */
+INLINE void add_run(const int rows, const int lines, vec (*sum)[VECTORS], const float *const *from, int64_t k,
                     int64_t end, int64_t step, const float *b, uintptr_t ahead, int64_t ahead_step) {
     const float *a[ROWS];
     EACH (i, rows)
@@ -80,8 +81,10 @@ INLINE void add_run(const int rows, const bool both, vec (*sum)[VECTORS], const 
     int64_t at = 0, next = step;
     for (const float *last = b + (end - k - 1) * COLUMNS; b < last; b += 2 * COLUMNS) {
         __builtin_prefetch((const void *)ahead, 0, 2);
-        if (both)
-            __builtin_prefetch((const void *)(ahead + (uintptr_t)ahead_step), 0, 2);
+        for (int i = 1; i < lines; i++)
+            __builtin_prefetch((const void *)(ahead + (uintptr_t)i * TN_GEMM_LINE), 0, 2);
+        for (int i = 0; i < lines; i++)
+            __builtin_prefetch((const void *)(ahead + (uintptr_t)ahead_step + (uintptr_t)i * TN_GEMM_LINE), 0, 2);
         ahead += 2 * (uintptr_t)ahead_step;
         add_element(rows, sum, a, at, b);
         add_element(rows, sum, a, next, b + COLUMNS);
@@ -92,7 +95,7 @@ INLINE void add_run(const int rows, const bool both, vec (*sum)[VECTORS], const 
         add_element(rows, sum, a, at, b);
 }
 
-INLINE void tile_of(const int rows, const bool both, const tn_gemm_tile *t) {
+INLINE void tile_of(const int rows, const int lines, const tn_gemm_tile *t) {
     vec sum[ROWS][VECTORS];
     EACH (i, rows)
         EACH (v, VECTORS)
@@ -114,7 +117,7 @@ INLINE void tile_of(const int rows, const bool both, const tn_gemm_tile *t) {
     uintptr_t ahead = t->ahead ? t->ahead : (uintptr_t)b;
     for (int64_t r = 0, n; r < t->runs; r++, b += n * COLUMNS, ahead += (uintptr_t)(n * t->ahead_step)) {
         n = t->length[r];
-        add_run(rows, both, sum, t->a + r * t->stride, 0, n, t->step, b, ahead, t->ahead_step);
+        add_run(rows, lines, sum, t->a + r * t->stride, 0, n, t->step, b, ahead, t->ahead_step);
     }
     if (t->columns == COLUMNS) {
         EACH (i, rows)
@@ -138,7 +141,7 @@ INLINE void block_of(const int rows, float (*sums)[COLUMNS], const float *const 
     EACH (i, rows)
         EACH (v, VECTORS)
             sum[i][v] = load(sums[i] + v * WIDTH);
-    add_run(rows, true, sum, a, k, end, step, b, ahead, ahead_step);
+    add_run(rows, 1, sum, a, k, end, step, b, ahead, ahead_step);
     EACH (i, rows)
         EACH (v, VECTORS)
             store(sums[i] + v * WIDTH, sum[i][v]);
@@ -189,12 +192,12 @@ static void tall_tile(const tn_gemm_tile *t) {
 
 static void tile(const tn_gemm_tile *t) {
     bool dense = t->ahead_step > TN_GEMM_LINE / 2;
-#define TILE_OF(n)            \
-    case n:                   \
-        tile_of(n, false, t); \
+#define TILE_OF(n)        \
+    case n:               \
+        tile_of(n, 0, t); \
         break;
 #define DENSE_TILE_OF(n) \
-    case n: tile_of(n, true, t); break;
+    case n: tile_of(n, LINES, t); break;
     if (dense)
         switch (t->rows) {
             EACH_HEIGHT(DENSE_TILE_OF)
