@@ -118,7 +118,7 @@ static tn_status read_mask(tn_expand *x, attention *a) {
         } else {
             TN_RULE(x, !tn_dim_never_equal(g, have, want) || !tn_dim_never_equal(g, have, tn_size(x, 1)),
                     "axis %d of 'attn_mask' is neither 1 nor that of the scores", i);
-            have = tn_size_is(x, have, 1) ? want : tn_dim_broadcast(g, have, want);
+            have = tn_size_is(x, have, 1) ? want : tn_expand_spread(x, have, want);
         }
         TN_SIZED(x, have);
         tn_value *of = axis == 3 ? &a->k : &a->q;

@@ -115,6 +115,21 @@ tn_value tn_expand_one_row(tn_expand *x, tn_value rows) {
     return tn_pad(g, rows, tn_expand_zero(x, tn_value_dtype(g, rows)), lo, hi, "constant");
 }
 
+tn_dim tn_expand_spread(tn_expand *x, tn_dim have, tn_dim to) {
+    tn_graph *g = x->graph;
+    tn_dim one = tn_size(x, 1), zero = tn_size(x, 0);
+    int64_t n;
+    if (!tn_dim_is_const(g, to, &n))
+        return tn_dim_broadcast(g, have, to);
+    /* the broadcast of a size with a number is that number, also where it has no value: what `have` has to be is computed instead */
+    tn_dim want = tn_dim_min(g, have, one);
+    if (n > 0)
+        want = tn_dim_add(
+            g, one,
+            tn_dim_mul(g, tn_dim_min(g, tn_dim_max(g, tn_dim_sub(g, have, one), zero), one), tn_size(x, n - 1)));
+    return tn_dim_max(g, tn_dim_add(g, to, tn_dim_sub(g, have, want)), zero);
+}
+
 tn_value tn_expand_sure(tn_expand *x, tn_value value, int axis, tn_dim want) {
     tn_dim *dims = tn_expand_value_dims(x, value), *fit = dims ? tn_expand_value_dims(x, value) : NULL;
     if (!fit)

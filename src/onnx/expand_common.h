@@ -79,6 +79,8 @@ tn_status tn_expand_hold_multiple(tn_expand *x, uint32_t input, int axis, int64_
 tn_status tn_expand_hold_least(tn_expand *x, uint32_t input, int axis, tn_dim least);
 /* Rows [n, ...]; where n is 0, one of zeros: something that may be read and not taken. */
 tn_value tn_expand_one_row(tn_expand *x, tn_value rows);
+/* A size that is `to` if and only if `have` is 1 or `to`: for tn_expand_sure, where the value of size `have` is perhaps not read. */
+tn_dim tn_expand_spread(tn_expand *x, tn_dim have, tn_dim to);
 /* value itself, of the same sizes; but a run is refused in which axis `axis` is not of size `want`. */
 tn_value tn_expand_sure(tn_expand *x, tn_value value, int axis, tn_dim want);
 /* Small non-negative sizes as an i64 vector. */

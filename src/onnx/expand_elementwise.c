@@ -114,7 +114,7 @@ static tn_status expand_prelu(tn_expand *x) {
         int axis = rank - own + i;
         tn_dim have = tn_expand_dim(x, 1, i);
         if (!tn_size_is(x, have, 1))
-            in = tn_expand_sure(x, in, axis, tn_dim_broadcast(g, have, dims[axis]));
+            in = tn_expand_sure(x, in, axis, tn_expand_spread(x, have, dims[axis]));
         TN_BUILT(x, in);
     }
     return tn_expand_set(x, 0, tn_select(g, tn_less(g, in, tn_scalar_like(g, in, 0)), tn_mul(g, slope, in), in));

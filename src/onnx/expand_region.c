@@ -197,8 +197,10 @@ static tn_status expand_roi_align(tn_expand *x) {
         x, 2, tn_sub(g, tn_expand_size_value(x, dims[0], TN_I64), tn_scalar(g, TN_I64, 1)), "batch_indices");
     index = tn_reshape_dims(g, index, 3, column);
     a.image = tn_mul(g, index, tn_expand_size_value(x, tn_dim_mul(g, dims[2], dims[3]), TN_I64));
-    tn_value box =
-        tn_mul(g, tn_cast(g, tn_expand_input(x, 1), a.wide), tn_scalar(g, a.wide, tn_expand_float(x, "spatial_scale")));
+    /* as many as there are indices, also where none is read */
+    tn_value boxes = tn_expand_sure(x, tn_expand_input(x, 1), 0, tn_expand_dim(x, 2, 0));
+    TN_BUILT(x, boxes);
+    tn_value box = tn_mul(g, tn_cast(g, boxes, a.wide), tn_scalar(g, a.wide, tn_expand_float(x, "spatial_scale")));
     if (half)
         box = tn_sub(g, box, tn_scalar(g, a.wide, 0.5));
     for (int i = 0; i < 2; i++) {

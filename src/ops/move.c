@@ -115,13 +115,8 @@ static tn_status infer_fit(tn_infer *c) {
             return tn_infer_fail(c, "axis %d of %s is not %s", i, tn_operand_describe(c, &x, a, sizeof a),
                                  tn_dim_describe(c->graph, shape[i], b, sizeof b));
         }
-    TN_TRY(tn_infer_tensor(c, 0, x.dtype, rank, shape));
-    if (rank <= 1) {
-        tn_contents known;
-        tn_contents_input(c, 0, &known);
-        return tn_contents_set(c, &known);
-    }
-    return TN_OK;
+    return tn_infer_tensor(c, 0, x.dtype, rank,
+                           shape); /* of unknown contents: who knows them would not ask for the sizes */
 }
 
 /* --- slice -------------------------------------------------------------------------------------------------------- */
