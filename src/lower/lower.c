@@ -308,12 +308,13 @@ static tn_status lower_outputs(tn_lowerer *l) {
     return tn_lowering_emit(l, TN_DO_END, 0, 0);
 }
 
-/* Constants that kernels read in place are aligned to their elements; those that are only packed stay where the file has them. */
+/* Constants that kernels read in place are aligned to their elements; those that are only packed, or of which rows are taken, stay where
+   the file has them. */
 static tn_status align_constants(tn_plan *p) {
     for (uint32_t i = 0; i < p->slot.len; i++) {
         tn_slot *s = &p->slot.data[i];
         size_t element = (size_t)tn_dtype_bits((tn_dtype)s->dtype) / 8;
-        if (s->kind != TN_SLOT_CONSTANT || s->first < 0 || element < 2 ||
+        if (s->kind != TN_SLOT_CONSTANT || !s->aligned || element < 2 ||
             (uintptr_t)s->tensor->data % (element > 8 ? 8 : element) == 0)
             continue;
         tn_pack_form form = {.count = 0};
@@ -334,8 +335,10 @@ static tn_status align_constants(tn_plan *p) {
     return TN_OK;
 }
 
-static void touch(tn_lowerer *l, uint32_t slot, int32_t at) {
+/* `rows`: what reads it takes rows of it as bytes. */
+static void touch(tn_lowerer *l, uint32_t slot, int32_t at, bool rows) {
     tn_slot *s = &l->plan->slot.data[slot];
+    s->aligned |= !rows;
     if (s->first < 0)
         s->first = at;
     s->last = at;
@@ -362,20 +365,21 @@ tn_status tn_lowering_lifetimes(tn_lowerer *l) {
             const tn_kernel *k = &p->kernel.data[in.a];
             for (int j = 0; j < k->operands; j++)
                 if (j != 1 || !k->packed_only)
-                    touch(l, k->operand[j].slot, (int32_t)i);
+                    touch(l, k->operand[j].slot, (int32_t)i, false);
             for (int j = 0; j < k->outputs; j++)
-                touch(l, k->output[j].slot, (int32_t)i);
+                touch(l, k->output[j].slot, (int32_t)i, false);
         } else if (in.op == TN_DO_HOST) {
             const tn_host_call *h = &p->host.data[in.a];
+            bool rows = tn_node_op(l->graph, h->node)->lowering == TN_LOWER_GATHER;
             for (uint32_t j = 0; j < h->input_count; j++)
                 if (p->view_list.data[h->inputs + j] != TN_NO_VIEW)
-                    touch(l, p->view.data[p->view_list.data[h->inputs + j]].slot, (int32_t)i);
+                    touch(l, p->view.data[p->view_list.data[h->inputs + j]].slot, (int32_t)i, rows);
             for (uint32_t j = 0; j < h->outer_count; j++)
-                touch(l, p->view.data[p->view_list.data[h->outer + 2 * j + 1]].slot, (int32_t)i);
+                touch(l, p->view.data[p->view_list.data[h->outer + 2 * j + 1]].slot, (int32_t)i, false);
             for (uint32_t j = 0; j < h->output_count; j++)
-                touch(l, p->slot_list.data[h->outputs + j], (int32_t)i);
+                touch(l, p->slot_list.data[h->outputs + j], (int32_t)i, false);
         } else if (in.op == TN_DO_BRANCH && in.a != UINT32_MAX)
-            touch(l, p->view.data[in.a].slot, (int32_t)i);
+            touch(l, p->view.data[in.a].slot, (int32_t)i, false);
     }
     extend_over_loops(p);
     if (!l->options->describe_only)
@@ -449,6 +453,9 @@ static tn_status lower_all(tn_lowerer *l) {
     if (l->options->level >= 1)
         TN_TRY(find_chains(l->plan));
     tn_lowering_in_place(l->plan);
+    for (uint32_t i = 0; i < l->plan->kernel.len;
+         i++) /* once more: reading one constant brings back pages of those beside it */
+        tn_lowering_forget(l->plan, &l->plan->kernel.data[i]);
     for (uint32_t i = 0; i < l->symbols; i++)
         if (!push_u32(l, &l->plan->symbol_segment, l->symbol_segment[i]))
             return TN_ERR_MEMORY;

@@ -77,6 +77,8 @@ void tn_lowering_channels_last(tn_lowerer *l, tn_value value, tn_dim *strides);
 bool tn_lowering_is_output(const tn_lowerer *l, tn_value value);
 bool tn_view_is_contiguous(const tn_lowerer *l, const tn_view *place);
 tn_dim *tn_view_strides(tn_lowerer *l, const tn_view *place); /* in scratch */
+/* What a kernel packed of a file need not stay in memory. */
+void tn_lowering_forget(const tn_plan *plan, const tn_kernel *kernel);
 /* Chooses the way a finished kernel runs and emits its CALL. */
 tn_status tn_lowering_call(tn_lowerer *l, tn_kernel *kernel, uint32_t count, const tn_node *nodes);
 /* A draft's value is done, or stays open for its only reader when fusing. */

@@ -364,6 +364,12 @@ static bool isa_includes(tn_isa allowed, tn_isa level) {
     return allowed != TN_ISA_NEON && level != TN_ISA_NEON && level < allowed;
 }
 
+void tn_lowering_forget(const tn_plan *p, const tn_kernel *k) {
+    const tn_tensor *t = k->packed && k->packed_only ? p->slot.data[k->operand[1].slot].tensor : NULL;
+    if (t && t->storage && t->storage->mapping)
+        tn_mapping_forget(t->storage->mapping, t->data, tn_tensor_bytes(t));
+}
+
 tn_status tn_lowering_call(tn_lowerer *l, tn_kernel *k, uint32_t count, const tn_node *nodes) {
     tn_plan *p = l->plan;
     k->nodes = p->kernel_node.len;
@@ -386,9 +392,7 @@ tn_status tn_lowering_call(tn_lowerer *l, tn_kernel *k, uint32_t count, const tn
         return TN_ERR_MEMORY;
     tn_status status = k->impl->prepare && !l->options->describe_only ? k->impl->prepare(k, &facts) : TN_OK;
     p->packed_bytes += k->packed_bytes;
-    const tn_tensor *packed = k->packed && k->packed_only ? weights_of(l, k->operand[1].slot) : NULL;
-    if (packed && packed->storage && packed->storage->mapping) /* what was read of the file need not stay in memory */
-        tn_mapping_forget(packed->storage->mapping, packed->data, tn_tensor_bytes(packed));
+    tn_lowering_forget(p, k);
     p->kernel.data[p->kernel.len++] = *k; /* the plan frees what is prepared */
     TN_TRY(status);
     return tn_lowering_emit(l, TN_DO_CALL, p->kernel.len - 1, 0);

@@ -24,7 +24,8 @@ typedef struct tn_slot {
     int32_t first, last; /* instructions between which it is live */
     uint32_t segment;    /* ARENA: the BIND after which its size is known */
     uint32_t input;      /* INPUT: which */
-    tn_tensor *tensor;   /* CONSTANT: retained, contiguous and aligned */
+    tn_tensor *tensor;   /* CONSTANT: retained, contiguous; aligned, where not only rows of it are taken */
+    bool aligned;        /* CONSTANT: what reads it wants that */
     tn_value value;      /* a graph value it was made for, for names in dumps and messages */
     uint32_t
         over; /* ARENA: 1 + the slot that it is written over in place, element by element, which ends where it begins; 0: none */

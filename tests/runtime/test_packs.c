@@ -117,7 +117,41 @@ static void test_packs(void **state) {
     tn_heap_destroy(heap);
 }
 
+/* Rows of a constant are taken where the file has it: it is not copied for being at an odd byte. */
+static void test_rows(void **state) {
+    (void)state;
+    enum { TAKEN = 5 };
+    for (int64_t i = 0; i < N * N; i++) {
+        float v = (float)(i % 1009);
+        memcpy(unaligned + 1 + i * (int64_t)sizeof v, &v, sizeof v);
+    }
+    tn_heap *heap = tn_heap_create(NULL);
+    tn_graph *g = tn_graph_create();
+    tn_tensor *odd = tn_tensor_wrap(TN_F32, 2, (const int64_t[]){N, N}, unaligned + 1);
+    tn_tensor *at = tn_tensor_create(TN_I64, 1, (const int64_t[]){TAKEN}), *y = NULL;
+    for (int64_t i = 0; i < TAKEN; i++)
+        tn_tensor_set_f64(at, i, (double)(i * 37 % N));
+    tn_set_output(g, "y", tn_neg(g, tn_gather(g, tn_constant(g, odd), tn_input(g, "at", TN_I64, TN_SHAPE("K")), 0)));
+    tn_model *model = tn_model_from_graph(g, TN_OPTIONS(tn_model_options, .heap = heap));
+    tn_session *s = tn_session_create(model, TN_OPTIONS(tn_session_options, .threads = 1));
+    if (!s || tn_session_run(s, 1, &(tn_binding){.name = "at", .tensor = at}, 1,
+                             &(tn_output){.name = "y", .tensor = &y}) != TN_OK)
+        fail_msg("%s", tn_error_message());
+    for (int64_t i = 0; i < TAKEN * N; i++)
+        assert_true(tn_tensor_get_f64(y, i) == -(double)((i / N * 37 % N * N + i % N) % 1009));
+    tn_memory m;
+    assert_int_equal(tn_memory_report(s, &m), TN_OK);
+    assert_true(m.in_use < N * N * sizeof(float) / 2);
+    tn_tensor_destroy(y);
+    tn_tensor_destroy(at);
+    tn_tensor_destroy(odd);
+    tn_session_destroy(s);
+    tn_model_destroy(model);
+    tn_graph_destroy(g);
+    tn_heap_destroy(heap);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_packs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_packs), cmocka_unit_test(test_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
