@@ -129,13 +129,13 @@ static int64_t row_bytes(const group *g, int count) {
     return row;
 }
 
-/* How many of the links run together, from the first on: none that makes rows so long that they would leave the cache. */
-static int grow(group *g, int most) {
+/* How many of the links run together, from the first on, none that makes rows longer than so many bytes. */
+static int grow(group *g, int most, int64_t longest) {
     int count = 0;
     for (; count < most && admits(&g->link[count]); count++) {
         int64_t rows = g->rows;
         measure(g, count + 1);
-        bool longer = row_bytes(g, count + 1) > ROW_BYTES;
+        bool longer = row_bytes(g, count + 1) > longest;
         for (int j = rows == g->rows ? count : 0; j <= count; j++)
             if (longer || !joins(g, j)) {
                 measure(g, count ? count : 1);
@@ -244,6 +244,91 @@ static bool is_large(const link *links, uint32_t count) {
     return bytes > 2 * BLOCK_BYTES;
 }
 
+/* --- long rows ------------------------------------------------------------------------------------------------------------------------ */
+
+#define SLICED 96 /* accesses of a chain that is sliced, at most */
+
+/* Row `row` of `rows` of a link as a kernel of its own, with shorter rows. */
+static void slice(const link *from, int64_t rows, int64_t row, tn_resolved_access *room, link *to) {
+    tn_resolved *r = &to->r;
+    int operands = from->r.kernel->operands;
+    *to = *from;
+    memcpy(room, from->r.operand, (size_t)operands * sizeof *room);
+    room[operands] = from->r.output[0];
+    r->operand = room;
+    r->output = room + operands;
+    r->outputs_count /= rows;
+    r->extent[0] /= rows;
+    for (int k = 0; k <= operands; k++)
+        room[k].base += row * r->extent[0] * room[k].stride[0] * room[k].element;
+    if (r->extent[0] > 1 || r->outer == 1)
+        return;
+    memmove(r->extent, r->extent + 1, (TN_MACHINE_AXES - 1) * sizeof *r->extent);
+    for (int k = 0; k <= operands; k++)
+        memmove(room[k].stride, room[k].stride + 1, (TN_MACHINE_AXES - 1) * sizeof *room[k].stride);
+    r->outer--;
+}
+
+static tn_status run_links(link *links, uint32_t count, const tn_kernel_args *args);
+
+typedef struct slices {
+    link link[TN_CHAIN_MOST];
+    tn_resolved_access room[SLICED];
+} slices;
+
+static void slice_all(const group *g, int64_t row, slices *s) {
+    for (int j = 0, used = 0; j < g->count; used += g->link[j++].r.kernel->operands + 1)
+        slice(&g->link[j], g->rows, row, s->room + used, &s->link[j]);
+}
+
+/* Rows that are too long for the cache, of which each needs only itself: one after the other, as chains of shorter ones. An axis of an operand
+   that repeats (a scale of each channel, for each image) makes them so long. */
+static tn_status run_long(const group *g, const tn_kernel_args *args) {
+    slices s;
+    tn_status status = TN_OK;
+    for (int64_t row = 0; row < g->rows && status == TN_OK; row++) {
+        slice_all(g, row, &s);
+        status = run_links(s.link, (uint32_t)g->count, args);
+    }
+    return status;
+}
+
+/* Whether more links run together where rows may be as long as they are, and these are short ones that do. */
+static bool is_long(const group *g, int most, group *longer) {
+    int accesses = 0;
+    *longer = *g;
+    longer->rows = 1;
+    longer->count = grow(longer, most, INT64_MAX);
+    for (int j = 0; j < longer->count; j++)
+        accesses += longer->link[j].r.kernel->operands + 1;
+    if (longer->count <= g->count || longer->rows <= 1 || accesses > SLICED)
+        return false;
+    slices s;
+    slice_all(longer, 0, &s);
+    group one = {.link = s.link, .rows = 1};
+    return grow(&one, longer->count, ROW_BYTES) == longer->count;
+}
+
+static tn_status run_links(link *links, uint32_t count, const tn_kernel_args *args) {
+    bool together = is_large(links, count);
+    tn_status status = TN_OK;
+    for (uint32_t first = 0; first < count && status == TN_OK;) {
+        group g = {.link = links + first, .heap = args->heap, .rows = 1}, longer;
+        int most = (int)(count - first);
+        g.count = together ? grow(&g, most, ROW_BYTES) : 1;
+        if (together && g.count < most && is_long(&g, most, &longer)) {
+            status = run_long(&longer, args);
+            first += (uint32_t)longer.count;
+            continue;
+        }
+        if (g.count > 1) /* is_long measured more */
+            measure(&g, g.count);
+        status = run_group(&g, args);
+        first += (uint32_t)g.count;
+    }
+    return status;
+}
+
 tn_status tn_chain_run(const tn_kernel_args *args, uint32_t count) {
     link links[TN_CHAIN_MOST];
     uint32_t have = 0;
@@ -259,13 +344,8 @@ tn_status tn_chain_run(const tn_kernel_args *args, uint32_t count) {
         }
         links[have].r = *links[have].resolved;
     }
-    bool together = status == TN_OK && is_large(links, count);
-    for (uint32_t first = 0; first < count && status == TN_OK;) {
-        group g = {.link = links + first, .heap = args->heap, .rows = 1};
-        g.count = together ? grow(&g, (int)(count - first)) : 1;
-        status = run_group(&g, args);
-        first += (uint32_t)g.count;
-    }
+    if (status == TN_OK)
+        status = run_links(links, count, args);
     for (uint32_t i = 0; i < have; i++)
         tn_resolved_free(args, links[i].resolved);
     return status;
