@@ -207,6 +207,25 @@ void tn_strip_begin(tn_strip *s, const tn_resolved *r) {
     s->program = r->kernel->program;
     for (int i = 0; i < r->kernel->operands; i++)
         s->loaded[i] = NULL;
+    s->apart_at = s->apart_n = s->apart_rows = 0;
+    s->apart_axis = s->program->apart ? -1 : -2;
+    for (int i = 0; i < r->kernel->operands && s->apart_axis != -2; i++)
+        for (int j = 0; j < r->outer && s->program->apart_uses >> i & 1 && s->apart_axis != -2; j++)
+            if (r->operand[i].stride[j] && r->extent[j] > 1 && j != s->apart_axis)
+                s->apart_axis = s->apart_axis == -1 ? j : -2;
+}
+
+/* Whether the codes apart have made what they would for this block; else they are about to. */
+static bool have_apart(tn_strip *s, const tn_strip_block *b) {
+    if (s->apart_axis == -2 || (s->apart_axis >= 0 && s->apart_axis != b->axis))
+        return false;
+    int64_t at = s->apart_axis >= 0 ? b->at[b->axis] : 0;
+    if (s->apart_at == at && s->apart_n == b->n && s->apart_rows >= b->rows)
+        return true;
+    s->apart_at = at;
+    s->apart_n = b->n;
+    s->apart_rows = b->rows;
+    return false;
 }
 
 void tn_strip_compute(tn_strip *s, tn_strip_part part, const tn_strip_block *b, void *result) {
@@ -215,9 +234,12 @@ void tn_strip_compute(tn_strip *s, tn_strip_part part, const tn_strip_block *b, 
     for (int i = 0; i < s->r->kernel->operands; i++)
         if (p->uses[part] >> i & 1)
             s->reg[i] = tn_strip_load(s, i, b);
-    int last = p->first[part + 1];
-    for (int i = p->first[part]; i < last; i++) {
+    int first = p->first[part], last = p->first[part + 1];
+    uint64_t made = part == TN_STRIP_AFTER && p->apart && have_apart(s, b) ? p->apart : 0;
+    for (int i = first; i < last; i++) {
         const tn_strip_code *c = &p->code[i];
+        if (i - first < 64 && made >> (i - first) & 1)
+            continue;
         void *to = result && c->to == p->code[last - 1].to ? result : s->buffer + p->buffer[c->to] * p->pitch;
         if (c->run)
             c->run(n, s->reg[c->a], s->reg[c->b], c->step->op == TN_SCALAR_CAST ? &c->step->dtype : s->reg[c->c], to);

@@ -101,6 +101,8 @@ typedef struct tn_strip_program {
     int64_t pitch;     /* bytes of a buffer */
     bool direct;       /* the last code makes the only result: it may be made in place */
     uint64_t uses[2];  /* operands that a part reads, as bits */
+    uint64_t apart;    /* codes after a contraction that only operands lead to: bit i is code first[1] + i */
+    uint64_t apart_uses;
     uint8_t type[TN_MACHINE_REGISTERS];
     uint8_t buffer[TN_MACHINE_REGISTERS];
     tn_strip_code code[]; /* a step is one code, and another that rounds */
@@ -124,6 +126,9 @@ typedef struct tn_strip {
     /* what operands' buffers hold */
     const char *loaded[TN_MACHINE_REGISTERS];
     int64_t loaded_n[TN_MACHINE_REGISTERS], loaded_rows[TN_MACHINE_REGISTERS];
+    /* what codes apart have made: the same for all rows where their operands lie along `apart_axis` alone (-1: no axis; -2: they do not) */
+    int apart_axis;
+    int64_t apart_at, apart_n, apart_rows;
     _Alignas(64) char buffer[TN_STRIP_SCRATCH];
 } tn_strip;
 

@@ -146,6 +146,26 @@ static int join_codes(const tn_kernel *k, tn_strip_program *p, int first, int en
     return end;
 }
 
+/* Finds the codes after a contraction that need nothing of it: what they make of a few numbers for each column is kept from row to row. */
+static void set_apart(const tn_kernel *k, tn_strip_program *p) {
+    bool apart[TN_MACHINE_REGISTERS] = {false};
+    uint64_t uses[TN_MACHINE_REGISTERS] = {0};
+    for (uint32_t i = 0; i < k->operands; i++) {
+        apart[i] = !k->operand[i].guards;
+        uses[i] = (uint64_t)1 << i;
+    }
+    int first = p->first[1], last = p->first[2] - 1; /* the last code makes the result */
+    for (int i = first; i < last && i - first < 64; i++) {
+        const tn_strip_code *c = &p->code[i];
+        if (!apart[c->a] || !apart[c->b] || !apart[c->c])
+            continue;
+        apart[c->to] = true;
+        uses[c->to] = uses[c->a] | uses[c->b] | uses[c->c];
+        p->apart |= (uint64_t)1 << (i - first);
+        p->apart_uses |= uses[c->to];
+    }
+}
+
 /* Gives buffers to registers; one is used again after the last code that reads it. */
 static void assign_buffers(const tn_kernel *k, tn_strip_program *p, uint32_t registers) {
     uint16_t last[TN_MACHINE_REGISTERS] = {0}, owner[TN_MACHINE_REGISTERS] = {0};
@@ -156,6 +176,9 @@ static void assign_buffers(const tn_kernel *k, tn_strip_program *p, uint32_t reg
     }
     for (int i = 0; i < k->outputs; i++)
         last[k->result[i]] = UINT16_MAX;
+    for (uint16_t i = p->first[1]; i < codes && i - p->first[1] < 64; i++)
+        if (p->apart >> (i - p->first[1]) & 1)
+            last[p->code[i].to] = UINT16_MAX;
     bool given[TN_MACHINE_REGISTERS] = {false};
     for (uint32_t i = 0; i < registers && i < k->operands; i++)
         if ((p->uses[0] | p->uses[1]) >> i & 1) {
@@ -224,6 +247,8 @@ tn_status tn_strip_prepare(tn_kernel *k, const tn_kernel_facts *facts) {
         use(k, p, TN_STRIP_BEFORE, 0);
         use(k, p, TN_STRIP_BEFORE, 1);
     }
+    if (k->kind == TN_KERNEL_CONTRACT)
+        set_apart(k, p);
     assign_buffers(k, p, registers);
     measure(p, registers);
     p->direct = count > 0 && k->outputs == 1 && p->code[count - 1].to == k->result[0] &&

@@ -37,7 +37,8 @@ static tn_status copy_results(tn_lowerer *l, tn_node node, tn_region region, uin
 static tn_status flush(tn_lowerer *l) {
     for (uint32_t v = 1; v < l->values; v++)
         if (l->draft_of[v])
-            TN_TRY(tn_lowering_finish(l, l->draft_of[v]));
+            if (tn_lowering_value(l, (tn_value){v}) == TN_NO_VIEW)
+                return tn_error_status();
     return TN_OK;
 }
 

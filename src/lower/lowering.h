@@ -23,6 +23,8 @@ typedef struct tn_draft {
     uint16_t result;    /* register code of the value */
     bool channels_last; /* its value is better laid out with axis 1 innermost */
     bool in_order;      /* it must lie in the order of its axes */
+    bool spreads;       /* stays open over the broadcast that reads it */
+    tn_node broadcast;  /* that broadcast, once it is come by: the draft makes its result, or is finished first */
     tn_value value;
     tn_node nodes[TN_FUSE_STEPS];
     uint32_t node_count;
@@ -64,7 +66,7 @@ tn_draft *tn_lowering_draft(tn_lowerer *l, tn_value value, tn_node node, uint8_t
 tn_access *tn_lowering_operand(tn_lowerer *l, tn_draft *draft);
 /* Adds a step (an epilogue step once the draft reduces); UINT16_MAX when there is no room. Answers its register code. */
 uint16_t tn_lowering_step(tn_draft *draft, tn_scalar_step step);
-/* Takes an open STRIP draft into `draft` (its value's shape is the same): its operands and steps; answers the register code of its
+/* Takes an open STRIP draft into `draft` (its value's shape is the same, or is broadcast to it): its operands and steps; answers the register code of its
    value, or UINT16_MAX when it does not fit (nothing changed). */
 uint16_t tn_lowering_merge(tn_lowerer *l, tn_draft *draft, tn_draft *part);
 /* Reads a place along the draft's outer axes as its value's axes (place rank = value rank). */
@@ -93,6 +95,7 @@ tn_status tn_lowering_require_size(tn_lowerer *l, tn_node node, tn_dim dim);
 /* --- rows by how they lower; each answers TN_OK, or TN_ERR_UNSUPPORTED without a message to say: HOST ----------------------- */
 tn_status tn_lower_scalar(tn_lowerer *l, tn_node node);
 tn_status tn_lower_move(tn_lowerer *l, tn_node node);
+bool tn_lowering_is_broadcast(const tn_graph *g, tn_node node);
 tn_status tn_lower_reduce(tn_lowerer *l, tn_node node);
 tn_status tn_lower_window(tn_lowerer *l, tn_node node);
 tn_status tn_lower_contract(tn_lowerer *l, tn_node node);

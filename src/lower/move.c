@@ -286,10 +286,22 @@ static tn_status lower_concat(tn_lowerer *l, tn_node node) {
     return TN_OK;
 }
 
+bool tn_lowering_is_broadcast(const tn_graph *g, tn_node node) {
+    const tn_op *op = tn_node_op(g, node);
+    return op->lowering == TN_LOWER_MOVE && op->code == TN_MOVE_BROADCAST;
+}
+
 tn_status tn_lower_move(tn_lowerer *l, tn_node node) {
     tn_graph *g = l->graph;
     tn_value x = tn_node_input(g, node, 0), y = tn_node_output(g, node, 0);
     uint16_t code = tn_node_op(g, node)->code;
+    tn_draft *d = l->draft_of[x.id];
+    if (d && d->spreads && !d->broadcast.id) {
+        d->broadcast = node;
+        l->draft_of[x.id] = NULL;
+        l->draft_of[y.id] = d;
+        return TN_OK;
+    }
     if (!tn_lowering_admits(tn_value_dtype(g, y)) || !tn_lowering_known(l, y) || tn_value_rank(g, x) < 0)
         return TN_ERR_UNSUPPORTED;
     if (code == TN_MOVE_CONCAT)

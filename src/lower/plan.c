@@ -149,7 +149,9 @@ tn_status tn_lowering_emit(tn_lowerer *l, tn_instruction_op op, uint32_t a, uint
 }
 
 uint32_t tn_lowering_value(tn_lowerer *l, tn_value value) {
-    if (l->draft_of[value.id] && tn_lowering_finish(l, l->draft_of[value.id]) != TN_OK)
+    tn_draft *d = l->draft_of[value.id];
+    l->draft_of[value.id] = NULL;
+    if (d && (tn_lowering_finish(l, d) != TN_OK || (d->broadcast.id && tn_lower_move(l, d->broadcast) != TN_OK)))
         return TN_NO_VIEW;
     if (l->view_of[value.id] == TN_NO_VIEW)
         tn_fail(TN_ERR_INTERNAL, "lowering: value %%%u is read before it is made", value.id);
@@ -238,15 +240,29 @@ uint16_t tn_lowering_step(tn_draft *d, tn_scalar_step step) {
     return (uint16_t)(TN_REG_STEP | at);
 }
 
+/* The strides of an operand of a draft over the axes that its value is broadcast to. */
+static void broadcast_strides(const tn_lowerer *l, const tn_draft *d, const tn_access *a, int rank, tn_size zero,
+                              tn_size *stride) {
+    int lead = rank - d->rank;
+    for (int i = 0; i < rank; i++) {
+        int64_t n = 1;
+        bool one = i < lead || (tn_dim_is_const(l->graph, tn_lowering_dim(l, d->kernel.extent[i - lead]), &n) && n == 1);
+        stride[i] = one ? zero : a->stride[i - lead];
+    }
+}
+
 uint16_t tn_lowering_merge(tn_lowerer *l, tn_draft *d, tn_draft *part) {
     tn_kernel *k = &d->kernel, *q = &part->kernel;
     uint32_t steps = (uint32_t)k->steps + k->epilogue;
     bool guarded = false;
     for (int i = 0; i < q->operands; i++)
         guarded |= q->operand[i].guards > 0;
+    bool broadcast = part->broadcast.id != 0;
+    tn_size zero;
     if (q->kind != TN_KERNEL_STRIP || (guarded && k->kind != TN_KERNEL_STRIP) ||
-        k->operands + q->operands > TN_FUSE_OPERANDS || steps + q->steps > TN_FUSE_STEPS ||
-        d->node_count + part->node_count > TN_FUSE_STEPS)
+        (broadcast && k->kind != TN_KERNEL_CONTRACT) || k->operands + q->operands > TN_FUSE_OPERANDS ||
+        steps + q->steps > TN_FUSE_STEPS || d->node_count + part->node_count + broadcast > TN_FUSE_STEPS ||
+        !tn_lowering_const(l, 0, &zero))
         return UINT16_MAX;
     uint16_t base = k->operands;
     for (int i = 0; i < q->operands; i++) {
@@ -256,7 +272,12 @@ uint16_t tn_lowering_merge(tn_lowerer *l, tn_draft *d, tn_draft *part) {
         tn_size *stride = a->stride;
         *a = q->operand[i];
         a->stride = stride;
+        tn_size over[TN_MAX_RANK];
         tn_view p = {.rank = part->rank, .stride = q->operand[i].stride};
+        if (broadcast) {
+            broadcast_strides(l, part, &q->operand[i], d->rank, zero, over);
+            p = (tn_view){.rank = d->rank, .stride = over};
+        }
         if (spread(l, d, &p, stride) != TN_OK)
             return UINT16_MAX;
     }
@@ -269,7 +290,9 @@ uint16_t tn_lowering_merge(tn_lowerer *l, tn_draft *d, tn_draft *part) {
     }
     for (uint32_t i = 0; i < part->node_count; i++)
         d->nodes[d->node_count++] = part->nodes[i];
-    l->draft_of[part->value.id] = NULL;
+    if (broadcast)
+        d->nodes[d->node_count++] = part->broadcast;
+    l->draft_of[broadcast ? tn_node_output(l->graph, part->broadcast, 0).id : part->value.id] = NULL;
     d->channels_last |= part->channels_last;
     return (uint16_t)(part->result & TN_REG_STEP ? part->result + steps : part->result + base);
 }
@@ -398,16 +421,59 @@ tn_status tn_lowering_call(tn_lowerer *l, tn_kernel *k, uint32_t count, const tn
     return tn_lowering_emit(l, TN_DO_CALL, p->kernel.len - 1, 0);
 }
 
+/* The only node that reads a value, if it lies in the same region as the draft: code of a branch or a body stays there. */
+static tn_node only_reader(const tn_lowerer *l, const tn_draft *d, tn_value value) {
+    const tn_graph *g = l->graph;
+    tn_node reader = {0};
+    if (tn_value_use_count(g, value) == 1)
+        reader = tn_value_first_use(g, value).node;
+    return reader.id && tn_node_parent(g, reader).id == tn_node_parent(g, d->nodes[d->node_count - 1]).id ? reader
+                                                                                                          : (tn_node){0};
+}
+
+/* Whether a value is, or will be made of, a contraction that is open or to come. */
+static bool of_contraction(const tn_lowerer *l, tn_value value, int depth) {
+    const tn_graph *g = l->graph;
+    const tn_draft *d = l->draft_of[value.id];
+    tn_node from = tn_value_producer(g, value);
+    if (d || !from.id || depth == 0 || l->view_of[value.id] != TN_NO_VIEW)
+        return d && d->kernel.kind == TN_KERNEL_CONTRACT;
+    if (tn_node_op(g, from)->lowering != TN_LOWER_SCALAR)
+        return tn_node_op(g, from)->lowering == TN_LOWER_CONTRACT;
+    for (uint32_t i = 0; i < tn_node_input_count(g, from); i++)
+        if (of_contraction(l, tn_node_input(g, from, i), depth - 1))
+            return true;
+    return false;
+}
+
+/* Whether a node only broadcasts the draft's value, in a way known now, for the epilogue of a contraction that is open: what is made of a
+   few numbers for each column is computed where they are used. */
+static bool spreads(const tn_lowerer *l, const tn_draft *d, tn_node node) {
+    tn_graph *g = l->graph;
+    if (d->kernel.kind != TN_KERNEL_STRIP || !tn_lowering_is_broadcast(g, node))
+        return false;
+    tn_value y = tn_node_output(g, node, 0);
+    for (int i = 0, lead = tn_value_rank(g, y) - d->rank; i < d->rank; i++) {
+        tn_dim from = tn_value_dim(g, d->value, i);
+        int64_t n;
+        if (!tn_dim_equal(g, from, tn_value_dim(g, y, lead + i)) && !(tn_dim_is_const(g, from, &n) && n == 1))
+            return false;
+    }
+    tn_node reader = only_reader(l, d, y);
+    if (!reader.id || tn_node_op(g, reader)->lowering != TN_LOWER_SCALAR)
+        return false;
+    for (uint32_t i = 0; i < tn_node_input_count(g, reader); i++)
+        if (of_contraction(l, tn_node_input(g, reader, i), 4))
+            return true;
+    return false;
+}
+
 tn_status tn_lowering_close(tn_lowerer *l, tn_draft *d) {
     l->draft_of[d->value.id] = d;
-    bool open = false;
-    if (l->options->level >= 1 && tn_value_use_count(l->graph, d->value) == 1) {
-        tn_node reader = tn_value_first_use(l->graph, d->value).node;
-        const tn_op *op = tn_node_op(l->graph, reader);
-        /* in one region only: code of a branch or a body stays there */
-        open = op->lowering == TN_LOWER_SCALAR && d->node_count < TN_FUSE_STEPS &&
-               tn_node_parent(l->graph, reader).id == tn_node_parent(l->graph, d->nodes[d->node_count - 1]).id;
-    }
+    tn_node reader = only_reader(l, d, d->value);
+    bool open = l->options->level >= 1 && reader.id && d->node_count < TN_FUSE_STEPS;
+    d->spreads = open && spreads(l, d, reader);
+    open = open && (d->spreads || tn_node_op(l->graph, reader)->lowering == TN_LOWER_SCALAR);
     return open ? TN_OK : tn_lowering_finish(l, d);
 }
 

@@ -194,6 +194,49 @@ static void test_convolutions(void **s) {
         }
 }
 
+/* What is made of a few numbers for each column is computed in the epilogue, once for all rows of a block: a norm whose statistics are
+   fed. By columns (less and more than a strip), by rows, by groups, by a number for all; the kernels are none more. */
+static void test_columns_in_epilogues(void **s) {
+    (void)s;
+    static const int64_t columns[] = {1, 30, 1100};
+    static const tn_dtype dtypes[] = {TN_F32, TN_F64, TN_F16};
+    for (int i = 0; i < 27; i++) {
+        tn_dtype dtype = dtypes[i / 3 % 3];
+        int64_t m = columns[i % 3];
+        tn_graph *g = tn_graph_create();
+        tn_value x = tn_input(g, "x", dtype, TN_SHAPE("N", 20)), w = tn_input(g, "w", dtype, TN_SHAPE(20, m)),
+                 mean = tn_input(g, "mean", dtype, TN_SHAPE(m));
+        tn_value scale, v;
+        if (i / 9 == 0) {
+            scale = tn_input(g, "scale", dtype, TN_SHAPE(m));
+            v = tn_input(g, "v", dtype, TN_SHAPE(m));
+        } else if (i / 9 == 1) {
+            scale = tn_input(g, "scale", dtype, TN_SHAPE("N", 1));
+            v = tn_input(g, "v", dtype, TN_SHAPE("N", 1));
+        } else {
+            scale = tn_input(g, "scale", dtype, TN_SHAPE("N", 1));
+            v = tn_input(g, "v", dtype, TN_SCALAR);
+        }
+        tn_value factor = tn_mul(g, scale, tn_rsqrt(g, tn_add(g, tn_abs(g, v), tn_scalar(g, dtype, 0.5))));
+        tn_set_output(g, "y", tn_relu(g, tn_mul(g, tn_sub(g, tn_matmul(g, x, w), mean), factor)));
+        check(g, 37);
+        assert_int_equal(kernels_at[1], i / 9 == 2 ? 2 : 1); /* a number is spread before it is a column's: a kernel of its own */
+    }
+    for (int groups = 1; groups <= 8; groups *= 2) {
+        tn_graph *g = tn_graph_create();
+        tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", 8, 9, 11)),
+                 w = tn_input(g, "w", TN_F32, TN_SHAPE(16, 8 / groups, 3, 3)),
+                 mean = tn_input(g, "mean", TN_F32, TN_SHAPE(16, 1, 1)),
+                 scale = tn_input(g, "scale", TN_F32, TN_SHAPE(16, 1, 1)), v = tn_input(g, "v", TN_F32, TN_SHAPE(16, 1, 1));
+        tn_dim one[2] = {tn_dim_const(g, 1), tn_dim_const(g, 1)};
+        tn_value factor = tn_mul(g, scale, tn_rsqrt(g, tn_add(g, tn_abs(g, v), tn_scalar(g, TN_F32, 0.5))));
+        tn_set_output(g, "y",
+                      tn_relu(g, tn_mul(g, tn_sub(g, tn_conv(g, x, w, NULL, NULL, NULL, one, one, groups), mean), factor)));
+        check(g, 2);
+        assert_int_equal(kernels_at[1], 1);
+    }
+}
+
 static void test_movement(void **s) {
     (void)s;
     tn_graph *g = tn_graph_create();
@@ -463,6 +506,7 @@ int main(void) {
                                        cmocka_unit_test(test_matmul_epilogue),
                                        cmocka_unit_test(test_narrow_contractions),
                                        cmocka_unit_test(test_convolutions),
+                                       cmocka_unit_test(test_columns_in_epilogues),
                                        cmocka_unit_test(test_movement),
                                        cmocka_unit_test(test_reductions),
                                        cmocka_unit_test(test_empty_and_scalars),
