@@ -102,7 +102,7 @@ static tn_status add_all(const tn_plan *p, const tn_dim_env *env, int64_t *size,
         c->contract_operations += one.contract_operations;
         c->bytes += one.bytes;
     }
-    for (uint32_t s = 0; s < p->segments; s++)
+    for (uint32_t s = 0; s <= p->segments; s++)
         TN_TRY(add_segment(p, s, size, known, life, c));
     return TN_OK;
 }

@@ -246,7 +246,8 @@ static void broadcast_strides(const tn_lowerer *l, const tn_draft *d, const tn_a
     int lead = rank - d->rank;
     for (int i = 0; i < rank; i++) {
         int64_t n = 1;
-        bool one = i < lead || (tn_dim_is_const(l->graph, tn_lowering_dim(l, d->kernel.extent[i - lead]), &n) && n == 1);
+        bool one =
+            i < lead || (tn_dim_is_const(l->graph, tn_lowering_dim(l, d->kernel.extent[i - lead]), &n) && n == 1);
         stride[i] = one ? zero : a->stride[i - lead];
     }
 }
@@ -427,8 +428,9 @@ static tn_node only_reader(const tn_lowerer *l, const tn_draft *d, tn_value valu
     tn_node reader = {0};
     if (tn_value_use_count(g, value) == 1)
         reader = tn_value_first_use(g, value).node;
-    return reader.id && tn_node_parent(g, reader).id == tn_node_parent(g, d->nodes[d->node_count - 1]).id ? reader
-                                                                                                          : (tn_node){0};
+    return reader.id && tn_node_parent(g, reader).id == tn_node_parent(g, d->nodes[d->node_count - 1]).id
+               ? reader
+               : (tn_node){0};
 }
 
 /* Whether a value is, or will be made of, a contraction that is open or to come. */

@@ -1,4 +1,5 @@
-/* The memory planner: greedy by size, improved by a bounded number of exchanges when it misses the lower bound. */
+/* The memory planner: greedy by size, or by breadth where that is less, improved by a bounded number of exchanges; all only while the lower
+   bound is missed. */
 #include "lower/planner.h"
 
 #include <stdlib.h>
@@ -61,6 +62,38 @@ static int by_size(const void *a, const void *b) {
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
+/* By breadth: what lives when most is live first, the largest first; then what lives when most of the rest is; and so on. False when out of
+   memory. */
+static bool order_by_breadth(tn_heap *heap, const item *items, uint32_t count, uint32_t *order) {
+    int32_t end = 0;
+    for (uint32_t i = 0; i < count; i++)
+        end = items[i].last > end ? items[i].last : end;
+    size_t *live = tn_alloc_array(heap, (size_t)end + 1, sizeof *live);
+    bool *taken = tn_alloc_array(heap, count, sizeof *taken);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < count && live && taken; i++)
+        for (int32_t t = items[i].first; t <= items[i].last; t++)
+            live[t] += items[i].bytes;
+    for (bool more = true; n < count && live && taken && more;) {
+        int32_t widest = 0;
+        for (int32_t t = 1; t <= end; t++)
+            widest = live[t] > live[widest] ? t : widest;
+        more = live[widest] > 0;
+        live[widest] = 0;
+        for (uint32_t i = 0; i < count; i++) /* which are sorted by size */
+            if (!taken[i] && items[i].first <= widest && widest <= items[i].last) {
+                taken[i] = true;
+                order[n++] = i;
+            }
+    }
+    for (uint32_t i = 0; i < count && live && taken; i++) /* of no bytes */
+        if (!taken[i])
+            order[n++] = i;
+    tn_free(heap, live);
+    tn_free(heap, taken);
+    return n == count;
+}
+
 size_t tn_planner_bound(tn_heap *heap, uint32_t count, const tn_lifetime *buffers) {
     int32_t end = 0;
     for (uint32_t i = 0; i < count; i++)
@@ -91,6 +124,14 @@ static bool fits_address_space(uint32_t count, const tn_lifetime *buffers) {
         sum += align_up(buffers[i].bytes);
     }
     return true;
+}
+
+/* Places, and tells the caller where. */
+static size_t place_in(item *items, const uint32_t *order, uint32_t count, uint32_t *sorted, tn_lifetime *buffers) {
+    size_t total = place(items, order, count, sorted);
+    for (uint32_t i = 0; i < count; i++)
+        buffers[items[i].index].offset = items[i].offset;
+    return total;
 }
 
 /* Exchange: a buffer that ends at the top moves to the front of the order; kept when the arena shrinks. Offsets are in `buffers`. */
@@ -152,9 +193,19 @@ tn_status tn_planner_place_again(tn_heap *heap, uint32_t count, tn_lifetime *buf
         qsort(items, count, sizeof *items, by_size);
         for (uint32_t i = 0; i < count; i++)
             order[i] = i;
-        *total = place(items, order, count, sorted);
-        for (uint32_t i = 0; i < count; i++)
-            buffers[items[i].index].offset = items[i].offset;
+        *total = place_in(items, order, count, sorted, buffers);
+        if (*total > bound && count <= 2000) {
+            if (!order_by_breadth(heap, items, count, trial)) {
+                tn_free(heap, items);
+                tn_free(heap, order);
+                return TN_ERR_MEMORY;
+            }
+            size_t size = place(items, trial, count, sorted);
+            if (size < *total) {
+                memcpy(order, trial, count * sizeof *order);
+                *total = place_in(items, order, count, sorted, buffers);
+            }
+        }
         *total = exchange(items, order, sorted, trial, count, buffers, *total, bound);
         for (uint32_t i = 0; i < count && p->order; i++)
             p->order[i] = items[order[i]].index;

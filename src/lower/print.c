@@ -14,7 +14,65 @@ static void print_value(const tn_plan *p, tn_value v, tn_text *out) {
     }
 }
 
-static void print_slot(const tn_plan *p, uint32_t index, tn_text *out) {
+/* Where arena slots lie, as far as their sizes are known without a binding: by slot. */
+typedef struct places {
+    tn_lifetime *life; /* of slots of their own memory, by place */
+    uint32_t *place;   /* by slot; UINT32_MAX: not known */
+} places;
+
+static bool bytes_known(const tn_plan *p, const tn_slot *s, int64_t *bytes) {
+    return tn_dim_is_const(p->graph, p->size.data[s->bytes], bytes) && *bytes >= 0;
+}
+
+static tn_status place_slots(const tn_plan *p, places *at) {
+    for (uint32_t i = 0; i < p->slot.len; i++)
+        at->place[i] = UINT32_MAX;
+    uint32_t n = 0;
+    for (uint32_t segment = 0; segment <= p->segments; segment++) {
+        uint32_t first = n;
+        bool known = true;
+        for (uint32_t i = 0; i < p->slot.len && known; i++) {
+            const tn_slot *s = &p->slot.data[i];
+            int64_t bytes = 0;
+            if (s->kind != TN_SLOT_ARENA || s->segment != segment || s->fetched ||
+                !tn_plan_lifetime(p, i, &at->life[n]))
+                continue;
+            known = bytes_known(p, s, &bytes);
+            at->life[n].bytes = (size_t)bytes;
+            at->place[i] = n++;
+        }
+        size_t total;
+        if (known) {
+            TN_TRY(tn_planner_place(p->heap, n - first, at->life + first, &total));
+            continue;
+        }
+        n = first;
+        for (uint32_t i = 0; i < p->slot.len; i++)
+            if (p->slot.data[i].kind == TN_SLOT_ARENA && p->slot.data[i].segment == segment)
+                at->place[i] = UINT32_MAX;
+    }
+    return TN_OK;
+}
+
+/* Offset, and the slot whose memory it is that was dead last before. */
+static void print_place(const tn_plan *p, const places *at, uint32_t index, tn_text *out) {
+    if (at->place[index] == UINT32_MAX)
+        return;
+    const tn_lifetime *a = &at->life[at->place[index]];
+    tn_text_printf(out, ", at %zu", a->offset);
+    uint32_t before = UINT32_MAX;
+    for (uint32_t i = 0; i < p->slot.len; i++) {
+        const tn_lifetime *b = at->place[i] == UINT32_MAX ? NULL : &at->life[at->place[i]];
+        if (b && p->slot.data[i].segment == p->slot.data[index].segment && b->last < a->first &&
+            b->offset < a->offset + a->bytes && a->offset < b->offset + b->bytes &&
+            (before == UINT32_MAX || b->last > at->life[at->place[before]].last))
+            before = i;
+    }
+    if (before != UINT32_MAX)
+        tn_text_printf(out, ", lies where slot %u was", before);
+}
+
+static void print_slot(const tn_plan *p, const places *at, uint32_t index, tn_text *out) {
     static const char *const kind[] = {"arena", "input", "constant", "object"};
     const tn_slot *s = &p->slot.data[index];
     tn_text_printf(out, "  slot %u: %s %s ", index, kind[s->kind], tn_dtype_name((tn_dtype)s->dtype));
@@ -29,6 +87,7 @@ static void print_slot(const tn_plan *p, uint32_t index, tn_text *out) {
     tn_text_printf(out, ", live %d..%d%s", s->first, s->last, s->fetched ? ", output" : "");
     if (s->over)
         tn_text_printf(out, ", in place of slot %u", s->over - 1);
+    print_place(p, at, index, out);
     tn_text_add(out, "\n");
     for (uint32_t i = 0; i < p->view.len; i++)
         if (p->view.data[i].slot == index && p->view.data[i].value.id != s->value.id) {
@@ -119,8 +178,14 @@ static void print_host(const tn_plan *p, const tn_host_call *h, tn_text *out) {
 tn_status tn_plan_print(const tn_plan *p, tn_text *out) {
     tn_text_printf(out, "plan: %u instructions, %u kernels, %u host calls, %u slots\n", p->code.len, p->kernel.len,
                    p->host.len, p->slot.len);
-    for (uint32_t i = 0; i < p->slot.len; i++)
-        print_slot(p, i, out);
+    places at = {tn_alloc_array(p->heap, p->slot.len + 1u, sizeof *at.life),
+                 tn_alloc_array(p->heap, p->slot.len + 1u, sizeof *at.place)};
+    tn_status status = at.life && at.place ? place_slots(p, &at) : TN_ERR_MEMORY;
+    for (uint32_t i = 0; i < p->slot.len && status == TN_OK; i++)
+        print_slot(p, &at, i, out);
+    tn_free(p->heap, at.life);
+    tn_free(p->heap, at.place);
+    TN_TRY(status);
     for (uint32_t i = 0; i < p->code.len; i++) {
         const tn_instruction in = p->code.data[i];
         tn_text_printf(out, "%u:", i);

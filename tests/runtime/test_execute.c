@@ -220,18 +220,21 @@ static void test_columns_in_epilogues(void **s) {
         tn_value factor = tn_mul(g, scale, tn_rsqrt(g, tn_add(g, tn_abs(g, v), tn_scalar(g, dtype, 0.5))));
         tn_set_output(g, "y", tn_relu(g, tn_mul(g, tn_sub(g, tn_matmul(g, x, w), mean), factor)));
         check(g, 37);
-        assert_int_equal(kernels_at[1], i / 9 == 2 ? 2 : 1); /* a number is spread before it is a column's: a kernel of its own */
+        assert_int_equal(kernels_at[1],
+                         i / 9 == 2 ? 2 : 1); /* a number is spread before it is a column's: a kernel of its own */
     }
     for (int groups = 1; groups <= 8; groups *= 2) {
         tn_graph *g = tn_graph_create();
         tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", 8, 9, 11)),
                  w = tn_input(g, "w", TN_F32, TN_SHAPE(16, 8 / groups, 3, 3)),
                  mean = tn_input(g, "mean", TN_F32, TN_SHAPE(16, 1, 1)),
-                 scale = tn_input(g, "scale", TN_F32, TN_SHAPE(16, 1, 1)), v = tn_input(g, "v", TN_F32, TN_SHAPE(16, 1, 1));
+                 scale = tn_input(g, "scale", TN_F32, TN_SHAPE(16, 1, 1)),
+                 v = tn_input(g, "v", TN_F32, TN_SHAPE(16, 1, 1));
         tn_dim one[2] = {tn_dim_const(g, 1), tn_dim_const(g, 1)};
         tn_value factor = tn_mul(g, scale, tn_rsqrt(g, tn_add(g, tn_abs(g, v), tn_scalar(g, TN_F32, 0.5))));
-        tn_set_output(g, "y",
-                      tn_relu(g, tn_mul(g, tn_sub(g, tn_conv(g, x, w, NULL, NULL, NULL, one, one, groups), mean), factor)));
+        tn_set_output(
+            g, "y",
+            tn_relu(g, tn_mul(g, tn_sub(g, tn_conv(g, x, w, NULL, NULL, NULL, one, one, groups), mean), factor)));
         check(g, 2);
         assert_int_equal(kernels_at[1], 1);
     }
