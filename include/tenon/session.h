@@ -49,6 +49,8 @@ typedef struct tn_session_options {
     bool
         measure; /* cpu: a run takes memory as any other, but computes nothing, and always ends with TN_ERR_LIMIT, the largest values
                     named. tn_session_measured tells under which limit of the heap the same would succeed */
+    int spin_microseconds; /* how long threads look for more work before they sleep: 0: the default, 30; below 0: not at all; at most
+                              1000000. Longer answers sooner where calls follow each other, and takes processor time from others */
     bool
         describe_only; /* to look at with tn_session_describe and tn_session_graph: weights are not read, it does not run */
 } tn_session_options;
@@ -113,9 +115,11 @@ typedef struct tn_profile_event {
 typedef struct tn_run_options {
     size_t size;       /* set by TN_OPTIONS */
     tn_cancel *cancel; /* NULL: none */
-    void (*profile)(void *user,
-                    const tn_profile_event *event); /* compiled back end: called as each part ends, on the thread that
-                                                                   called; it costs the run a little. NULL: not */
+    void (*profile)(
+        void *user,
+        const tn_profile_event *event); /* compiled back end: called for each part in turn, on the thread that
+                                                                   called, when the run has ended (or failed) or 4096 parts have; a part
+                                                                   costs the run a time stamp. NULL: not */
     void *profile_user;
     /* Inputs, by name, whose memory the run may overwrite (their contents are unspecified afterwards); ended by NULL. Only of those may a
        tensor given for an output share memory: a cache that is read and written anew. NULL: none. */

@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 
 /* Waking a parked thread costs 33 to 50 us; spinning longer than about that starves the neighbours. */
-#define SPIN_SECONDS 30e-6
+#define SPIN_MICROSECONDS 30
 #define LARGEST_POOL 1024
 
 /* The contended counters have cache lines of their own. */
@@ -21,8 +21,9 @@ struct tn_pool { // NOLINT(clang-analyzer-optin.performance.Padding)
     int threads;
     int workers;  /* running ones; changed only by the owner of a run */
     bool refused; /* the system refused a thread: more are not asked for */
-    bool spins;   /* there are enough processors for every thread */
+    bool spins;   /* it is wanted, and there are enough processors for every thread */
     bool idle;    /* runs nothing */
+    double spin;  /* seconds */
     tn_thread *handles;
 
     /* The fork count the pool was built for, times two; plus one while it is being rebuilt for it. */
@@ -64,7 +65,8 @@ tn_pool *tn_pool_create(tn_heap *heap, int threads) {
     tn_pool *pool = tn_alloc_aligned(heap, sizeof *pool, 64);
     if (!pool)
         return NULL;
-    *pool = (tn_pool){.heap = heap, .threads = threads, .spins = threads <= tn_cpu_count()};
+    *pool = (tn_pool){.heap = heap, .threads = threads};
+    tn_pool_spin(pool, 0);
     reset(pool);
     atomic_init(&pool->epoch, tn_fork_count() * 2);
     pool->handles = tn_alloc_array(heap, (size_t)threads, sizeof *pool->handles);
@@ -80,6 +82,11 @@ tn_pool *tn_pool_create(tn_heap *heap, int threads) {
         return NULL;
     }
     return pool;
+}
+
+void tn_pool_spin(tn_pool *pool, int microseconds) {
+    pool->spin = 1e-6 * (microseconds ? microseconds : SPIN_MICROSECONDS);
+    pool->spins = microseconds >= 0 && pool->threads <= tn_cpu_count();
 }
 
 void tn_pool_idle(tn_pool *pool, bool idle) {
@@ -101,7 +108,7 @@ static void work(tn_pool *pool) {
 static bool spin_while_round(const tn_pool *pool, uint64_t from) {
     if (!pool->spins)
         return atomic_load(&pool->rounds) != from;
-    for (double end = tn_clock() + SPIN_SECONDS;;) {
+    for (double end = tn_clock() + pool->spin;;) {
         for (int i = 0; i < 64; i++) {
             if (atomic_load_explicit(&pool->rounds, memory_order_acquire) != from)
                 return true;
@@ -113,7 +120,7 @@ static bool spin_while_round(const tn_pool *pool, uint64_t from) {
 }
 
 static bool spin_while_inside(const tn_pool *pool) {
-    for (double end = pool->spins ? tn_clock() + SPIN_SECONDS : 0;;) {
+    for (double end = pool->spins ? tn_clock() + pool->spin : 0;;) {
         for (int i = 0; i < 64; i++) {
             if (atomic_load(&pool->inside) == 0)
                 return true;

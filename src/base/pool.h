@@ -9,6 +9,9 @@ typedef struct tn_pool tn_pool;
    use, spin for at most tens of microseconds, then park. Survives fork: the child rebuilds its workers on first use. */
 tn_pool *tn_pool_create(tn_heap *heap, int threads);
 void tn_pool_destroy(tn_pool *pool);
+/* For how long workers look for the next call, and a caller for the last piece, before they park; below 0: not at all, 0: the default,
+   30 us. Where there are fewer processors than threads, none spins. Not during a run. */
+void tn_pool_spin(tn_pool *pool, int microseconds);
 /* While it is idle, nothing is run: what callers allocate around it can be measured. Not during a run. NULL is fine. */
 void tn_pool_idle(tn_pool *pool, bool idle);
 int tn_pool_threads(const tn_pool *pool); /* NULL pool: 1 */

@@ -25,8 +25,9 @@ typedef struct bench {
     uint32_t inputs, outputs;
     TN_VEC(double) time; /* seconds of each run */
     tn_cli_profile profile;
-    double create, first; /* seconds */
-    uint64_t predicted;   /* bytes of the heap at most, said before the first run; 0: sizes are open */
+    double create, first;  /* seconds */
+    double plain, watched; /* of the fastest run without and with a profile, in turns; 0: not measured */
+    uint64_t predicted;    /* bytes of the heap at most, said before the first run; 0: sizes are open */
     tn_session_report plan;
     tn_memory memory;
     double seconds, warmup; /* as asked for */
@@ -99,6 +100,25 @@ static tn_status read_number(const char *option, const char *text, double most, 
     return TN_OK;
 }
 
+static void drop_event(void *user, const tn_profile_event *event) {
+    (void)user;
+    (void)event;
+}
+
+/* What looking costs: runs with and without a profile in turns, for a tenth of the time. */
+static tn_status measure_profile(bench *b) {
+    const tn_run_options watched = {.size = sizeof watched, .profile = drop_event};
+    double end = tn_clock() + fmin(b->seconds, 10) / 10, seconds;
+    b->plain = b->watched = INFINITY;
+    for (int i = 0; i < 5 || (tn_clock() < end && i < 10000); i++) {
+        TN_TRY(run_once(b, NULL, &seconds));
+        b->plain = fmin(b->plain, seconds);
+        TN_TRY(run_once(b, &watched, &seconds));
+        b->watched = fmin(b->watched, seconds);
+    }
+    return TN_OK;
+}
+
 static tn_status measure(bench *b) {
     const tn_cli_options *o = b->options;
     double seconds, budget = b->seconds, one;
@@ -121,7 +141,7 @@ static tn_status measure(bench *b) {
         tn_progress_update(&bar, (uint64_t)((now - start) * 1000));
     }
     tn_progress_clear(&bar);
-    return status;
+    return status == TN_OK && b->options->per_op ? measure_profile(b) : status;
 }
 
 static int by_size(const void *a, const void *b) {
@@ -159,6 +179,11 @@ static figures judge(const bench *b) {
     f.fusion = b->plan.operators ? (double)b->plan.fused_operators / b->plan.operators : 0;
     f.reuse = b->memory.peak ? (double)b->plan.arena_bytes / (double)b->memory.peak : 0;
     return f;
+}
+
+/* Seconds that a profile adds to a part; what the machine's noise takes off is not counted. */
+static double profile_cost(const bench *b) {
+    return b->profile.part.len ? fmax(0, b->watched - b->plain) / b->profile.part.len : 0;
 }
 
 static void add_number(tn_text *out, const char *key, double value) {
@@ -203,6 +228,7 @@ static void print_json(const bench *b, const figures *f, tn_text *out) {
     if (b->options->per_op) {
         tn_text_add(out, ",\n \"per_op\": ");
         tn_cli_profile_json(&b->profile, out);
+        add_number(out, "profile_ns_per_part", 1e9 * profile_cost(b));
     }
     tn_text_add(out, "}\n");
 }
@@ -238,8 +264,12 @@ static void print_text(const bench *b, const figures *f, tn_text *out) {
     if (b->predicted)
         put(out, " (predicted ", 1e-6 * (double)b->predicted, ")");
     put(out, ", resident peak ", 1e-6 * (double)tn_peak_rss_bytes(), " MB\n");
-    if (b->options->per_op)
+    if (b->options->per_op) {
         tn_cli_profile_text(&b->profile, out);
+        put(out, "profiling: a run of ", 1e3 * b->plain, " ms");
+        put(out, " takes ", 1e3 * b->watched, " ms");
+        put(out, ", ", 1e9 * profile_cost(b), " ns more a part\n");
+    }
 }
 
 static tn_status bench_all(bench *b) {

@@ -334,7 +334,6 @@ static tn_status run_code(frame *f) {
             if (skip)
                 continue;
         }
-        double start = f->options->profile ? tn_clock() : 0;
         uint32_t first = pc;
         if (f->options->guard)
             tn_frame_guard_before(f, pc, pc);
@@ -361,7 +360,7 @@ static tn_status run_code(frame *f) {
             TN_TRY(status);
             TN_TRY(show(f, in.a, true));
             if (f->options->profile)
-                tn_frame_profile(f, &in, together ? k->chain : 1, start);
+                TN_TRY(tn_frame_profile_mark(f, pc, together ? k->chain : 1));
             pc += together ? k->chain - 1u : 0;
             break;
         }
@@ -370,9 +369,9 @@ static tn_status run_code(frame *f) {
                 tn_frame_unbind(f, p->code.data[pc + 1].a);
             TN_TRY(run_host(f, &p->host.data[in.a]));
             if (f->options->profile)
-                tn_frame_profile(f, &in, 0, start);
+                TN_TRY(tn_frame_profile_mark(f, pc, 0));
             break;
-        case TN_DO_BIND: TN_TRY(tn_frame_bind(f, in.a)); break;
+        case TN_DO_BIND: TN_TRY(f->options->profile ? tn_frame_profile_bind(f, in.a) : tn_frame_bind(f, in.a)); break;
         case TN_DO_CHECK: TN_TRY(tn_frame_check(f, in.a, in.b)); break;
         case TN_DO_BRANCH:
             if (!f->options->measure && (in.a == UINT32_MAX || !condition(f, in.a))) /* else both, and one trip */
@@ -457,7 +456,10 @@ static tn_status run(frame *f, tn_object *const *in, tn_object **out) {
     const tn_plan *p = f->plan;
     for (uint32_t i = 0; i < p->input_view.len; i++)
         TN_TRY(take_input(f, i, in[i]));
-    TN_TRY(run_code(f));
+    if (f->options->profile)
+        TN_TRY(tn_frame_profile_begin(f));
+    tn_status status = run_code(f);
+    TN_TRY(f->options->profile ? tn_frame_profile_end(f, status) : status);
     for (uint32_t i = 0; i < p->output_view.len; i++)
         TN_TRY(take_output(f, i, &out[i]));
     for (uint32_t i = 0; i < p->output_view.len; i++) {
@@ -472,7 +474,6 @@ static tn_status run(frame *f, tn_object *const *in, tn_object **out) {
 }
 
 static void begin(frame *f) {
-    f->began = f->options->profile ? tn_clock() : 0;
     if (f->options->guard != f->guarded) { /* slots lie elsewhere then */
         f->guarded = f->options->guard;
         tn_frame_forget(f);

@@ -130,6 +130,7 @@ void tn_frame_destroy(tn_frame *f) {
     if (f->kept)
         tn_frame_drop_kept(f);
     tn_host_kernels_destroy(f->host);
+    tn_frame_profile_free(f);
     tn_dim_env_free(&f->env);
     void *const blocks[] = {f->size,      f->missing,   f->slot,         f->object,       f->arena,
                             f->segment,   f->size_list, f->slot_list,    f->read_list,    f->symbol_list,

@@ -52,13 +52,13 @@ struct tn_frame {
     bool keeping;      /* some kernel does */
     tn_lifetime *life; /* room for placing */
     uint32_t *which;
-    double began;                 /* of the run: tn_clock, where it is profiled */
-    bool guarded;                 /* the run before was */
-    uint8_t *armed;               /* by slot: its zones are filled */
-    uint8_t *garbage;             /* measured: by slot: it does not hold what a run would have left there */
-    struct tn_host_kernels *host; /* NULL: no host instruction */
-    bool uncounted;               /* measured: some memory that a run takes is not known */
-    tn_tensor *const *into;       /* of the run: by output, the caller's tensor or NULL; NULL: none */
+    struct tn_frame_profile *profile; /* NULL: no run was profiled */
+    bool guarded;                     /* the run before was */
+    uint8_t *armed;                   /* by slot: its zones are filled */
+    uint8_t *garbage;                 /* measured: by slot: it does not hold what a run would have left there */
+    struct tn_host_kernels *host;     /* NULL: no host instruction */
+    bool uncounted;                   /* measured: some memory that a run takes is not known */
+    tn_tensor *const *into;           /* of the run: by output, the caller's tensor or NULL; NULL: none */
 };
 
 /* --- bind.c ------------------------------------------------------------------------------------------------------------------- */
@@ -90,8 +90,15 @@ void tn_frame_say_enclosing(const tn_frame *f, tn_node node);
 tn_status tn_frame_fail_output(const tn_frame *f, uint32_t output, const tn_tensor *given, const tn_tensor *result);
 
 /* --- profile.c ---------------------------------------------------------------------------------------------------------------- */
-/* Tells the run's profile what ran from `start` (tn_clock) to now: instruction `in`, with `count` kernels together from it on. */
-void tn_frame_profile(const tn_frame *f, const tn_instruction *in, uint32_t count, double start);
+/* A run with a profile begins. */
+tn_status tn_frame_profile_begin(tn_frame *f);
+/* What ran since the last call of these were `count` kernels from instruction `pc` on, or a host instruction (0). */
+tn_status tn_frame_profile_mark(tn_frame *f, uint32_t pc, uint32_t count);
+/* tn_frame_bind; what ran before is told with the sizes that it had. */
+tn_status tn_frame_profile_bind(tn_frame *f, uint32_t segment);
+/* The run ends with `status`, which is the answer but for want of memory: the last parts are told. */
+tn_status tn_frame_profile_end(tn_frame *f, tn_status status);
+void tn_frame_profile_free(tn_frame *f);
 /* --- execute.c ---------------------------------------------------------------------------------------------------------------- */
 /* Room for what a host instruction gives to a slot: *out stays NULL where only data decides how much. */
 tn_status tn_frame_prepare_output(tn_frame *f, uint32_t slot, tn_object **out);

@@ -55,37 +55,158 @@ static double between(const tn_plan *p, uint32_t first, uint32_t count, const in
     return bytes;
 }
 
-void tn_frame_profile(const tn_frame *f, const tn_instruction *in, uint32_t count, double start) {
+/* What is said of the part that begins with an instruction. */
+typedef struct told {
+    tn_profile_event event; /* texts: NULL until it is said for the first time */
+    uint64_t version;       /* of the frame's sizes, that the counts are of */
+} told;
+
+typedef struct mark {
+    uint32_t pc, count;
+    uint64_t start, end;
+} mark;
+
+/* Parts are marked while they run, and told when the run has ended or so many are marked: telling them costs more than many of them. */
+#define MARKS 4096
+
+struct tn_frame_profile {
+    double tick; /* seconds */
+    uint64_t began, last;
+    uint32_t marks;
+    mark mark[MARKS];
+    told told[]; /* by instruction */
+};
+
+/* The length of a tick, by the clock. */
+static double measure_tick(void) {
+    double from = tn_clock(), to;
+    uint64_t first = tn_ticks();
+    do
+        to = tn_clock();
+    while (to - from < 100e-6);
+    uint64_t ticks = tn_ticks() - first;
+    return (to - from) / (double)(ticks ? ticks : 1);
+}
+
+static char *kept_text(const tn_frame *f, const words *w) {
+    size_t bytes = strlen(w->text) + 1;
+    char *text = tn_alloc(f->home, bytes);
+    return text ? memcpy(text, w->text, bytes) : NULL;
+}
+
+/* The texts of a part; false when out of memory. */
+static bool name_part(const tn_frame *f, const mark *m, tn_profile_event *e) {
     const tn_plan *p = f->plan;
+    const tn_instruction *in = &p->code.data[m->pc];
     enum { MOST = 64 };
     words operators = {.used = 0}, origin = {.used = 0};
     uint32_t seen[MOST], seen_count = 0;
-    tn_profile_event e = {.name = "host",
-                          .operators = operators.text,
-                          .origin = origin.text,
-                          .kernels = count,
-                          .start = start - f->began,
-                          .seconds = tn_clock() - start};
+    e->name = "host";
     if (in->op == TN_DO_HOST) {
         tn_node n = p->host.data[in->a].node;
         add_word(&operators, " ", tn_node_op_name(p->graph, n));
         add_origins(p->graph, n, &origin, seen, &seen_count, MOST);
     }
-    for (uint32_t i = in->a; i < in->a + count; i++) {
+    for (uint32_t i = in->a; i < in->a + m->count; i++) {
         const tn_kernel *k = &p->kernel.data[i];
-        e.name = k->impl->name;
-        tn_kernel_cost c = tn_kernel_cost_of(p, k, f->size);
-        e.operations += c.operations;
-        e.bytes += c.bytes;
+        e->name = k->impl->name;
         for (uint32_t j = 0; j < k->node_count; j++) {
             tn_node n = {p->kernel_node.data[k->nodes + j]};
             add_word(&operators, " ", tn_node_op_name(p->graph, n));
             add_origins(p->graph, n, &origin, seen, &seen_count, MOST);
         }
     }
-    if (count > 1) {
-        double kept = between(p, in->a, count, f->size);
-        e.bytes = kept < e.bytes ? e.bytes - kept : 0;
+    char *texts[2] = {kept_text(f, &operators), kept_text(f, &origin)};
+    if (!texts[0] || !texts[1]) {
+        tn_free(f->home, texts[0]);
+        tn_free(f->home, texts[1]);
+        return false;
     }
-    f->options->profile(f->options->profile_user, &e);
+    e->operators = texts[0];
+    e->origin = texts[1];
+    return true;
+}
+
+static void count_part(const tn_frame *f, const mark *m, tn_profile_event *e) {
+    const tn_plan *p = f->plan;
+    uint32_t first = p->code.data[m->pc].a;
+    e->kernels = m->count;
+    e->operations = e->bytes = 0;
+    for (uint32_t i = first; i < first + m->count; i++) {
+        tn_kernel_cost c = tn_kernel_cost_of(p, &p->kernel.data[i], f->size);
+        e->operations += c.operations;
+        e->bytes += c.bytes;
+    }
+    if (m->count > 1) {
+        double kept = between(p, first, m->count, f->size);
+        e->bytes = kept < e->bytes ? e->bytes - kept : 0;
+    }
+}
+
+static tn_status tell(tn_frame *f) {
+    struct tn_frame_profile *q = f->profile;
+    for (uint32_t i = 0; i < q->marks; i++) {
+        const mark *m = &q->mark[i];
+        told *t = &q->told[m->pc];
+        if (!t->event.operators && !name_part(f, m, &t->event))
+            return TN_ERR_MEMORY;
+        if (t->version != f->version || t->event.kernels != m->count) {
+            count_part(f, m, &t->event);
+            t->version = f->version;
+        }
+        tn_profile_event e = t->event;
+        e.start = q->tick * (double)(m->start - q->began);
+        e.seconds = q->tick * (double)(m->end - m->start);
+        f->options->profile(f->options->profile_user, &e);
+    }
+    q->marks = 0;
+    return TN_OK;
+}
+
+tn_status tn_frame_profile_begin(tn_frame *f) {
+    if (!f->profile) {
+        f->profile = tn_alloc(f->home, sizeof *f->profile + f->plan->code.len * sizeof *f->profile->told);
+        if (!f->profile)
+            return TN_ERR_MEMORY;
+        f->profile->tick = measure_tick();
+    }
+    f->profile->marks = 0;
+    f->profile->began = f->profile->last = tn_ticks();
+    return TN_OK;
+}
+
+tn_status tn_frame_profile_mark(tn_frame *f, uint32_t pc, uint32_t count) {
+    struct tn_frame_profile *q = f->profile;
+    uint64_t now = tn_ticks();
+    q->mark[q->marks++] = (mark){pc, count, q->last, now};
+    q->last = now;
+    if (q->marks < MARKS)
+        return TN_OK;
+    tn_status status = tell(f);
+    q->last = tn_ticks();
+    return status;
+}
+
+tn_status tn_frame_profile_bind(tn_frame *f, uint32_t segment) {
+    TN_TRY(tell(f));
+    TN_TRY(tn_frame_bind(f, segment));
+    f->profile->last = tn_ticks();
+    return TN_OK;
+}
+
+tn_status tn_frame_profile_end(tn_frame *f, tn_status status) {
+    if (status == TN_OK)
+        return tell(f);
+    tn_error_record error;
+    tn_error_save(&error);
+    tell(f);
+    return tn_error_restore(&error);
+}
+
+void tn_frame_profile_free(tn_frame *f) {
+    for (uint32_t i = 0; f->profile && i < f->plan->code.len; i++) {
+        tn_free(f->home, (char *)f->profile->told[i].event.operators);
+        tn_free(f->home, (char *)f->profile->told[i].event.origin);
+    }
+    tn_free(f->home, f->profile);
 }

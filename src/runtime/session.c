@@ -37,8 +37,9 @@ static tn_status set_options(tn_session *s, const tn_session_options *o) {
         return TN_ERR_USAGE;
     }
     if ((unsigned)o->backend > TN_BACKEND_REFERENCE || (unsigned)o->level > TN_LEVEL_3 || o->threads < 0 ||
-        (unsigned)o->layout > TN_LAYOUT_NHWC || (unsigned)o->reuse > TN_REUSE_NONE)
-        return tn_fail(TN_ERR_USAGE, "tn_session_options: back end, level, threads, layout or reuse out of range");
+        o->spin_microseconds > 1000000 || (unsigned)o->layout > TN_LAYOUT_NHWC || (unsigned)o->reuse > TN_REUSE_NONE)
+        return tn_fail(TN_ERR_USAGE,
+                       "tn_session_options: back end, level, threads, spin, layout or reuse out of range");
     if (o->threads > tn_cpu_count() && !o->oversubscribe) {
         tn_fail(TN_ERR_USAGE, "%d threads were asked for, this process may use %d CPU%s", o->threads, tn_cpu_count(),
                 tn_cpu_count() == 1 ? "" : "s");
@@ -116,6 +117,8 @@ tn_session *tn_session_create(tn_model *model, const tn_session_options *options
     if (ok) {
         int threads = s->options.threads ? s->options.threads : tn_cpu_count();
         s->pool = tn_pool_create(s->heap, threads);
+        if (s->pool)
+            tn_pool_spin(s->pool, s->options.spin_microseconds);
         if (s->pool && s->options.measure)
             tn_pool_idle(s->pool, true);
         ok = s->pool && (s->parks = tn_park_init(&s->park)) &&

@@ -6,7 +6,7 @@ expect 0 bench "$net" --seconds 0.05 --json --per-op --threads 1
 valid_json "$out"
 for key in median_ms min_ms p90_ms p99_ms items_per_s runs create_ms first_ms peak_rss_bytes arena_bytes weight_bytes \
     predicted_peak_bytes peak_bytes kernels bytes_moved fusion_rate memory_reuse threads isa gflops percent_of_peak \
-    percent_of_bandwidth per_op; do
+    percent_of_bandwidth per_op profile_ns_per_part; do
     says "$out" "\"$key\": "
 done
 # value KEY: a number of the JSON document
@@ -41,7 +41,7 @@ expect 0 bench "$net" --seconds 0 --profile "$work/trace.json" --quiet
 valid_json "$work/trace.json"
 says "$work/trace.json" '"ph": "X"' '"cat": "kernel"' '"dur": ' '"nodes": "'
 expect 0 bench "$net" --seconds 0 --per-op
-says "$out" "median " " runs, " "GFLOP/s" "start: create " "memory: arena " "what ran, for which operators" "contraction"
+says "$out" "median " " runs, " "GFLOP/s" "start: create " "memory: arena " "what ran, for which operators" "contraction" " ns more a part"
 expect 0 bench "$work/pair.txt" --dim N=4 --seconds 0 --fill ones --backend ref
 expect 2 bench "$net" --seconds -1
 says "$err" "--seconds: '-1' is no number"
