@@ -48,7 +48,7 @@ uint64_t tn_random_seed(void); /* unpredictable bits, for seeding hashes; never 
 double tn_clock(void);         /* seconds, monotonic */
 /* A counter of constant rate that is cheaper to read: the processor's where it has one, else nanoseconds. */
 uint64_t tn_ticks(void);
-int tn_cpu_count(void);        /* CPUs this process may use: affinity and cgroup quota (v1, v2), at least 1 */
+int tn_cpu_count(void); /* CPUs this process may use: affinity and cgroup quota (v1, v2), at least 1 */
 /* The same from a given root, for tests with fixture files: reads <root>/sys/fs/cgroup..., <root>/proc/self/cgroup. 0: no quota found. */
 int tn_cpu_quota(const char *root);
 size_t tn_page_size(void);
