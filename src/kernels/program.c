@@ -176,9 +176,12 @@ static void assign_buffers(const tn_kernel *k, tn_strip_program *p, uint32_t reg
     }
     for (int i = 0; i < k->outputs; i++)
         last[k->result[i]] = UINT16_MAX;
+    bool alone[TN_MACHINE_REGISTERS] = {false}; /* kept from block to block: in a buffer that no other register ever has */
     for (uint16_t i = p->first[1]; i < codes && i - p->first[1] < 64; i++)
-        if (p->apart >> (i - p->first[1]) & 1)
+        if (p->apart >> (i - p->first[1]) & 1) {
+            alone[p->code[i].to] = true;
             last[p->code[i].to] = UINT16_MAX;
+        }
     bool given[TN_MACHINE_REGISTERS] = {false};
     for (uint32_t i = 0; i < registers && i < k->operands; i++)
         if ((p->uses[0] | p->uses[1]) >> i & 1) {
@@ -187,7 +190,7 @@ static void assign_buffers(const tn_kernel *k, tn_strip_program *p, uint32_t reg
             p->buffer[i] = (uint8_t)p->buffers++;
         }
     for (uint16_t i = 0; i < codes; i++) {
-        uint16_t to = p->code[i].to, b = 0;
+        uint16_t to = p->code[i].to, b = alone[to] ? p->buffers : 0;
         if (given[to])
             continue;
         while (b < p->buffers && last[owner[b]] >= i)

@@ -150,7 +150,7 @@ static size_t exchange(item *items, uint32_t *order, uint32_t *sorted, uint32_t 
         memmove(trial + to + 1, trial + to, (top - to) * sizeof *trial);
         trial[to] = moved;
         size_t size = place(items, trial, count, sorted);
-        if (size < best) {
+        if (size <= best) { /* a step aside, too: the next may lead on */
             best = size;
             memcpy(order, trial, count * sizeof *order);
             for (uint32_t i = 0; i < count; i++)

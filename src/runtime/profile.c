@@ -69,6 +69,7 @@ typedef struct mark {
 /* Parts are marked while they run, and told when the run has ended or so many are marked: telling them costs more than many of them. */
 #define MARKS 4096
 
+/* Not of the model's heap: who looks does not change what a model may take. */
 struct tn_frame_profile {
     double tick; /* seconds */
     uint64_t began, last;
@@ -88,9 +89,9 @@ static double measure_tick(void) {
     return (to - from) / (double)(ticks ? ticks : 1);
 }
 
-static char *kept_text(const tn_frame *f, const words *w) {
+static char *kept_text(const words *w) {
     size_t bytes = strlen(w->text) + 1;
-    char *text = tn_alloc(f->home, bytes);
+    char *text = tn_alloc(NULL, bytes);
     return text ? memcpy(text, w->text, bytes) : NULL;
 }
 
@@ -116,10 +117,10 @@ static bool name_part(const tn_frame *f, const mark *m, tn_profile_event *e) {
             add_origins(p->graph, n, &origin, seen, &seen_count, MOST);
         }
     }
-    char *texts[2] = {kept_text(f, &operators), kept_text(f, &origin)};
+    char *texts[2] = {kept_text(&operators), kept_text(&origin)};
     if (!texts[0] || !texts[1]) {
-        tn_free(f->home, texts[0]);
-        tn_free(f->home, texts[1]);
+        tn_free(NULL, texts[0]);
+        tn_free(NULL, texts[1]);
         return false;
     }
     e->operators = texts[0];
@@ -165,7 +166,7 @@ static tn_status tell(tn_frame *f) {
 
 tn_status tn_frame_profile_begin(tn_frame *f) {
     if (!f->profile) {
-        f->profile = tn_alloc(f->home, sizeof *f->profile + f->plan->code.len * sizeof *f->profile->told);
+        f->profile = tn_alloc(NULL, sizeof *f->profile + f->plan->code.len * sizeof *f->profile->told);
         if (!f->profile)
             return TN_ERR_MEMORY;
         f->profile->tick = measure_tick();
@@ -205,8 +206,8 @@ tn_status tn_frame_profile_end(tn_frame *f, tn_status status) {
 
 void tn_frame_profile_free(tn_frame *f) {
     for (uint32_t i = 0; f->profile && i < f->plan->code.len; i++) {
-        tn_free(f->home, (char *)f->profile->told[i].event.operators);
-        tn_free(f->home, (char *)f->profile->told[i].event.origin);
+        tn_free(NULL, (char *)f->profile->told[i].event.operators);
+        tn_free(NULL, (char *)f->profile->told[i].event.origin);
     }
-    tn_free(f->home, f->profile);
+    tn_free(NULL, f->profile);
 }

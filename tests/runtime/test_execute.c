@@ -223,6 +223,19 @@ static void test_columns_in_epilogues(void **s) {
         assert_int_equal(kernels_at[1],
                          i / 9 == 2 ? 2 : 1); /* a number is spread before it is a column's: a kernel of its own */
     }
+    /* sums of integers, whose steps take turns with the factors'; steps before whose buffers must not be those of the columns */
+    for (int i = 0; i < 6; i++) {
+        tn_dtype dtype = i % 2 ? TN_F16 : TN_F32;
+        int64_t m = columns[i / 2];
+        tn_graph *g = tn_graph_create();
+        tn_value x = tn_input(g, "x", TN_I32, TN_SHAPE("N", 20)), w = tn_input(g, "w", TN_I32, TN_SHAPE(20, m));
+        tn_value a = tn_input(g, "a", dtype, TN_SHAPE(1)), b = tn_input(g, "b", dtype, TN_SHAPE(m));
+        tn_value y = tn_sqrt(g, tn_abs(g, tn_cast(g, tn_matmul(g, x, w), dtype)));
+        y = tn_mul(g, y, tn_mul(g, a, b));
+        tn_set_output(g, "y", tn_cast(g, tn_round(g, tn_mul(g, y, tn_scalar(g, dtype, 8))), TN_I32));
+        check(g, 37);
+        assert_int_equal(kernels_at[1], 1);
+    }
     for (int groups = 1; groups <= 8; groups *= 2) {
         tn_graph *g = tn_graph_create();
         tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", 8, 9, 11)),
