@@ -285,6 +285,29 @@ static tn_status lower_dot(tn_lowerer *l, tn_node node, const tn_view *pa, const
     return tn_lowering_close(l, d);
 }
 
+/* Whether a convolution of one channel a group, of enough channels to fill vectors, reads an image whose channels do not lie side by side:
+   gathering them at each of its positions costs many times what one copy does. */
+static bool wants_copy(const tn_lowerer *l, tn_node node, const tn_view *x, const tn_view *w) {
+    const tn_graph *g = l->graph;
+    int64_t per, channels, step;
+    return l->options->layout != TN_LAYOUT_NCHW && x->rank > 2 && tn_attr_int(g, node, "groups") >= 8 &&
+           tn_dim_is_const(g, tn_lowering_dim(l, w->dim[1]), &per) && per == 1 &&
+           tn_dim_is_const(g, tn_lowering_dim(l, x->dim[1]), &channels) && channels >= 8 &&
+           !(tn_dim_is_const(g, tn_lowering_dim(l, x->stride[1]), &step) && step == 1);
+}
+
+/* A copy of a value with axis 1 innermost, for one reader: the place of the value stays. */
+static uint32_t copy_channels_last(tn_lowerer *l, tn_node node, tn_value value, uint32_t place) {
+    tn_dim strides[TN_MAX_RANK];
+    uint32_t keep = l->view_of[value.id], slot = tn_lowering_arena_slot(l, value);
+    tn_lowering_channels_last(l, value, strides);
+    uint32_t to = tn_lowering_view(l, value, slot, (tn_dim){0}, strides);
+    l->view_of[value.id] = keep;
+    if (to == TN_NO_VIEW || tn_lowering_copy(l, node, tn_value_dtype(l->graph, value), place, to) != TN_OK)
+        return TN_NO_VIEW;
+    return to;
+}
+
 tn_status tn_lower_contract(tn_lowerer *l, tn_node node) {
     tn_graph *g = l->graph;
     tn_value y = tn_node_output(g, node, 0), a = tn_node_input(g, node, 0), b = tn_node_input(g, node, 1);
@@ -293,6 +316,13 @@ tn_status tn_lower_contract(tn_lowerer *l, tn_node node) {
     uint32_t pa = tn_lowering_value(l, a), pb = pa == TN_NO_VIEW ? pa : tn_lowering_value(l, b);
     if (pb == TN_NO_VIEW)
         return tn_error_status();
-    const tn_view x = l->plan->view.data[pa], w = l->plan->view.data[pb];
-    return tn_node_op(g, node)->code == TN_CONTRACT_CONV ? lower_conv(l, node, &x, &w) : lower_dot(l, node, &x, &w);
+    tn_view x = l->plan->view.data[pa], w = l->plan->view.data[pb];
+    if (tn_node_op(g, node)->code != TN_CONTRACT_CONV)
+        return lower_dot(l, node, &x, &w);
+    if (wants_copy(l, node, &x, &w)) {
+        if ((pa = copy_channels_last(l, node, a, pa)) == TN_NO_VIEW)
+            return tn_error_status();
+        x = l->plan->view.data[pa];
+    }
+    return lower_conv(l, node, &x, &w);
 }

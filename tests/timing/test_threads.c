@@ -1,4 +1,5 @@
-/* P5: a worker that is slowed four times holds the others up no more than its part of the speed. V2: what a profile costs. */
+/* A session that waits costs nothing; a second thread is worth what the machine gives. P5: a worker that is slowed four times holds the
+   others up no more than its part of the speed. V2: what a profile costs. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <pthread.h>
@@ -9,12 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include <tenon/tenon.h>
 
 #include "base/os.h"
+#include "kernels/calibrate.h"
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
@@ -73,6 +76,14 @@ static double seconds_of(product *p) {
     return tn_clock() - begin;
 }
 
+static void drop(product *p) {
+    tn_session_destroy(p->session);
+    tn_model_destroy(p->model);
+    tn_graph_destroy(p->graph);
+    tn_tensor_destroy(p->x);
+    tn_tensor_destroy(p->y);
+}
+
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -107,11 +118,86 @@ static void test_p5_slow_worker(void **state) {
     /* one thread and a quarter do what two did: 1.6 times as long at best */
     print_message("P5: with a worker at a quarter of its speed: %.2f of the time, ideal 1.6\n", ratio[ROUNDS / 2]);
     assert_true(ratio[ROUNDS / 2] < 1.3 * 1.6);
-    tn_session_destroy(two.session);
-    tn_model_destroy(two.model);
-    tn_graph_destroy(two.graph);
-    tn_tensor_destroy(two.x);
-    tn_tensor_destroy(two.y);
+    drop(&two);
+}
+
+/* A second thread is worth 0.9 of what it is to a loop of multiply-adds, measured in turns. */
+static void test_scaling(void **state) {
+    (void)state;
+    if (tn_cpu_count() < 2) {
+        print_message("skipped: one processor\n");
+        return;
+    }
+    product p[2] = {start(1), start(2)};
+    tn_pool *pool[2] = {tn_pool_create(NULL, 1), tn_pool_create(NULL, 2)};
+    double most[2] = {0, 0}, least[2] = {10, 10};
+    for (int round = 0; round < 24; round++) {
+        int i = round % 2;
+        double rate = tn_calibrate_operations(tn_cpu_best(), pool[i], 4), took = seconds_of(&p[i]);
+        most[i] = rate > most[i] ? rate : most[i];
+        least[i] = took < least[i] ? took : least[i];
+    }
+    double machine = most[1] / most[0], got = least[0] / least[1];
+    print_message("two threads: %.2f of one, the machine %.2f\n", got, machine);
+    assert_true(got >= 0.9 * machine);
+    for (int i = 0; i < 2; i++) {
+        tn_pool_destroy(pool[i]);
+        drop(&p[i]);
+    }
+}
+
+/* --- a session that waits ------------------------------------------------------------------------------------------------------------- */
+
+static double processor_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Another process that takes all processors for a fixed piece of work: its seconds. */
+static double other_process(void) {
+    int ends[2];
+    double took = -1;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (!child) {
+        product p = start(0);
+        seconds_of(&p);
+        double begin = tn_clock();
+        for (int i = 0; i < 4; i++)
+            seconds_of(&p);
+        took = tn_clock() - begin;
+        _exit(write(ends[1], &took, sizeof took) == sizeof took ? 0 : 1);
+    }
+    close(ends[1]);
+    assert_int_equal(read(ends[0], &took, sizeof took), sizeof took);
+    close(ends[0]);
+    waitpid(child, NULL, 0);
+    return took;
+}
+
+static void test_idle(void **state) {
+    (void)state;
+    enum { ROUNDS = 9 };
+    double ratio[ROUNDS], used = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        double alone = other_process();
+        product p = start(0);
+        seconds_of(&p);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); /* the spin is over */
+        double before = processor_seconds();
+        double beside = other_process();
+        nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+        used = processor_seconds() - before;
+        used = used / (beside + 0.3);
+        ratio[i] = beside / alone;
+        drop(&p);
+    }
+    qsort(ratio, ROUNDS, sizeof *ratio, by_value);
+    print_message("waiting takes %.4f %% of a processor; another process: %.3f of its time alone\n", 100 * used,
+                  ratio[ROUNDS / 2]);
+    assert_true(used <= 0.001);
+    assert_true(ratio[ROUNDS / 2] <= 1.03);
 }
 
 static void drop_event(void *user, const tn_profile_event *event) {
@@ -166,6 +252,7 @@ static void test_v2_profile(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_p5_slow_worker), cmocka_unit_test(test_v2_profile)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_idle), cmocka_unit_test(test_scaling),
+                                       cmocka_unit_test(test_p5_slow_worker), cmocka_unit_test(test_v2_profile)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
