@@ -176,7 +176,8 @@ static void assign_buffers(const tn_kernel *k, tn_strip_program *p, uint32_t reg
     }
     for (int i = 0; i < k->outputs; i++)
         last[k->result[i]] = UINT16_MAX;
-    bool alone[TN_MACHINE_REGISTERS] = {false}; /* kept from block to block: in a buffer that no other register ever has */
+    bool alone[TN_MACHINE_REGISTERS] = {
+        false}; /* kept from block to block: in a buffer that no other register ever has */
     for (uint16_t i = p->first[1]; i < codes && i - p->first[1] < 64; i++)
         if (p->apart >> (i - p->first[1]) & 1) {
             alone[p->code[i].to] = true;
