@@ -55,16 +55,20 @@ static void point_taps(const depthwise *d, const float *from, const int64_t *gua
     }
 }
 
-/* Whether no tap of `rows` pixels, guards of which grow by step from `guard` on, lies outside. */
-static bool all_inside(const depthwise *d, const int64_t *guard, const int64_t *step, int64_t rows) {
+/* From a pixel on, how many of `most` have the same taps outside as it has: those whose guards that grow (by step) from pixel to pixel hold for
+   all taps; one, where they do not. */
+static int64_t alike(const depthwise *d, const int64_t *guard, const int64_t *step, int64_t most) {
     const tn_resolved_access *a = &d->r->operand[0];
     for (int g = 0; g < a->guards; g++) {
-        int64_t last = guard[g] + step[g] * (rows - 1), low = guard[g] < last ? guard[g] : last,
-                high = guard[g] < last ? last : guard[g];
-        if (low + d->least[g] < 0 || high + d->most[g] >= a->guard[g].extent)
-            return false;
+        if (!step[g])
+            continue;
+        int64_t first = guard[g] + d->least[g], left = a->guard[g].extent - 1 - guard[g] - d->most[g];
+        int64_t n = step[g] > 0 ? left / step[g] + 1 : first / -step[g] + 1;
+        if (first < 0 || left < 0)
+            return 1;
+        most = n < most ? n : most;
     }
-    return true;
+    return most;
 }
 
 /* Some pixels side by side, of b->n channels. */
@@ -82,7 +86,7 @@ static void row(const depthwise *d, tn_strip *s, const tn_strip_block *b) {
             guard[g] += a->guard[g].coef[i] * at[i];
         step[g] = b->rows > 1 ? a->guard[g].coef[b->tile] : 0;
     }
-    bool direct = !k->epilogue && k->outputs == 1 && c->dtype == TN_F32, whole = all_inside(d, guard, step, b->rows);
+    bool direct = !k->epilogue && k->outputs == 1 && c->dtype == TN_F32;
     float *out = direct ? (float *)c->base + tn_machine_offset(c, r->outer, at) : sums;
     int64_t next_in = b->rows > 1 ? a->stride[b->tile] : 0, next_out = !direct       ? b->n
                                                                        : b->rows > 1 ? c->stride[b->tile]
@@ -92,17 +96,16 @@ static void row(const depthwise *d, tn_strip *s, const tn_strip_block *b) {
                           .stride = r->extent[d->group],
                           .taps = d->taps,
                           .a = tap,
-                          .w = (const float *)k->packed + at[d->group]};
-    for (int64_t i = 0; i < b->rows; i++) {
-        if (i == 0 || !whole)
-            point_taps(d, from + i * next_in, guard, tap);
-        else
-            for (int64_t t = 0; t < d->taps; t++)
-                tap[t] += next_in;
+                          .w = (const float *)k->packed + at[d->group],
+                          .next_in = next_in,
+                          .next_out = next_out};
+    for (int64_t i = 0; i < b->rows; i += q.pixels) {
+        q.pixels = alike(d, guard, step, b->rows - i);
+        point_taps(d, from + i * next_in, guard, tap);
         q.out = out + i * next_out;
         d->level->depthwise(&q);
         for (int g = 0; g < a->guards; g++)
-            guard[g] += step[g];
+            guard[g] += q.pixels * step[g];
     }
     if (!direct)
         tn_strip_run(s, TN_STRIP_AFTER, b, sums);

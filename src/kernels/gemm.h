@@ -30,12 +30,13 @@ typedef struct tn_gemm_tile {
 
 #define TN_GEMM_LINE 64 /* bytes */
 
-/* A depthwise row: out[g] = sum over taps t of a[t][g] * w[t * stride + g], for g < groups. */
+/* A depthwise row: out[p * next_out + g] = sum over taps t of a[t][p * next_in + g] * w[t * stride + g], for g < groups, p < pixels. */
 typedef struct tn_depthwise_row {
     int64_t groups, stride, taps;
     const float *const *a; /* [taps]; NULL where the tap lies outside */
     const float *w;
     float *out;
+    int64_t pixels, next_in, next_out;
 } tn_depthwise_row;
 
 /* The same along the pixels of one channel: out[i] = sum over taps t with low[t] <= i < high[t] of a[t][i * step] * w[t], i < n. */

@@ -249,7 +249,29 @@ static void test_columns_in_epilogues(void **s) {
             g, "y",
             tn_relu(g, tn_mul(g, tn_sub(g, tn_conv(g, x, w, NULL, NULL, NULL, one, one, groups), mean), factor)));
         check(g, 2);
-        assert_int_equal(kernels_at[1], 1);
+        assert_int_equal(kernels_at[1], groups < 8 ? 1 : 2); /* of one channel each: the image is turned first */
+    }
+}
+
+/* One channel a group: channels more and fewer than a vector, none, kernels of many sizes, strides, paddings of more than the kernel, gaps. */
+static void test_depthwise(void **s) {
+    (void)s;
+    static const int64_t channels[] = {3, 8, 16, 24, 33, 48, 96}, sizes[] = {1, 2, 3, 5};
+    for (int i = 0; i < 56; i++) {
+        int64_t c = channels[i % 7], size = sizes[i / 7 % 4], stride = 1 + i % 2, gap = 1 + i / 3 % 2;
+        tn_graph *g = tn_graph_create();
+        tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", c, 9, 13));
+        tn_tensor *weights = random_tensor(TN_F32, 4, (const int64_t[]){c, 1, size, 1 + size / 2});
+        tn_dim lo[2] = {tn_dim_const(g, i % 3), tn_dim_const(g, i % 4)},
+               hi[2] = {tn_dim_const(g, size + 1), tn_dim_const(g, 2)};
+        tn_value y = tn_conv(g, tn_relu(g, x), tn_constant(g, weights), (const int64_t[]){stride, 1},
+                             (const int64_t[]){1, gap}, NULL, lo, hi, c);
+        tn_set_output(g, "y",
+                      i / 28
+                          ? tn_conv(g, y, tn_constant(g, weights), (const int64_t[]){1, stride}, NULL, NULL, lo, hi, c)
+                          : tn_relu(g, y));
+        tn_tensor_destroy(weights);
+        check(g, 2);
     }
 }
 
@@ -523,6 +545,7 @@ int main(void) {
                                        cmocka_unit_test(test_narrow_contractions),
                                        cmocka_unit_test(test_convolutions),
                                        cmocka_unit_test(test_columns_in_epilogues),
+                                       cmocka_unit_test(test_depthwise),
                                        cmocka_unit_test(test_movement),
                                        cmocka_unit_test(test_reductions),
                                        cmocka_unit_test(test_empty_and_scalars),

@@ -245,29 +245,56 @@ static void interleave(int rows, int64_t n, const float *const *from, float *to)
             to[k * rows + i] = from[i][k];
 }
 
+/* Channels [g, g + WIDTH) of `pixels` pixels from p on, PIXELS at most. */
+#define PIXELS 8
+INLINE void depthwise_pixels(const tn_depthwise_row *d, int64_t g, int64_t p, int pixels) {
+    vec sum[PIXELS];
+    EACH (i, pixels)
+        sum[i] = (vec){0};
+    for (int64_t t = 0; t < d->taps; t++) {
+        if (!d->a[t])
+            continue;
+        const float *a = d->a[t] + p * d->next_in + g;
+        vec w = load(d->w + t * d->stride + g);
+        EACH (i, pixels)
+            sum[i] = madd(load(a + i * d->next_in), w, sum[i]);
+    }
+    EACH (i, pixels)
+        store(d->out + (p + i) * d->next_out + g, sum[i]);
+}
+
+static void depthwise_vector(const tn_depthwise_row *d, int64_t g) {
+    int64_t p = 0;
+    for (; p + PIXELS <= d->pixels; p += PIXELS)
+        depthwise_pixels(d, g, p, PIXELS);
+    if (p + 4 <= d->pixels) {
+        depthwise_pixels(d, g, p, 4);
+        p += 4;
+    }
+    for (; p + 2 <= d->pixels; p += 2)
+        depthwise_pixels(d, g, p, 2);
+    if (p < d->pixels)
+        depthwise_pixels(d, g, p, 1);
+}
+
 static void depthwise(const tn_depthwise_row *d) {
     int64_t g = 0;
-    for (; g + COLUMNS <= d->groups; g += COLUMNS) {
-        vec sum[VECTORS];
-        for (int v = 0; v < VECTORS; v++)
-            sum[v] = (vec){0};
-        for (int64_t t = 0; t < d->taps; t++) {
-            if (!d->a[t])
-                continue;
-            const float *a = d->a[t] + g, *w = d->w + t * d->stride + g;
-            EACH (v, VECTORS)
-                sum[v] = madd(load(a + v * WIDTH), load(w + v * WIDTH), sum[v]);
+    for (; g + WIDTH <= d->groups; g += WIDTH)
+        depthwise_vector(d, g);
+    if (g == d->groups)
+        return;
+    if (g > 0) { /* the last ones once more among others: each channel has its own sum */
+        depthwise_vector(d, d->groups - WIDTH);
+        return;
+    }
+    for (int64_t p = 0; p < d->pixels; p++)
+        for (g = 0; g < d->groups; g++) {
+            vec sum = {0};
+            for (int64_t t = 0; t < d->taps; t++)
+                if (d->a[t])
+                    sum = madd(splat(d->a[t][p * d->next_in + g]), splat(d->w[t * d->stride + g]), sum);
+            d->out[p * d->next_out + g] = sum[0];
         }
-        for (int v = 0; v < VECTORS; v++)
-            store(d->out + g + v * WIDTH, sum[v]);
-    }
-    for (; g < d->groups; g++) {
-        vec sum = {0};
-        for (int64_t t = 0; t < d->taps; t++)
-            if (d->a[t])
-                sum = madd(splat(d->a[t][g]), splat(d->w[t * d->stride + g]), sum);
-        d->out[g] = sum[0];
-    }
 }
 
 static void depthwise_line(const tn_depthwise_line *d) {
