@@ -230,42 +230,125 @@ static tn_status lower_pad(tn_lowerer *l, tn_node node, const tn_view *p, const 
     return tn_lowering_close(l, d);
 }
 
-/* Each input is copied into its part of the output. */
-static tn_status lower_concat(tn_lowerer *l, tn_node node) {
+/* --- concatenations: values are made where they are wanted, or copied there ------------------------------------------------------------ */
+
+static bool is_concat(const tn_graph *g, tn_node node) {
+    const tn_op *op = tn_node_op(g, node);
+    return op->lowering == TN_LOWER_MOVE && op->code == TN_MOVE_CONCAT;
+}
+
+/* Whether kernels make a concatenation: its size is known, and those of its inputs are alike. */
+static bool concat_is_plain(const tn_lowerer *l, tn_node node) {
     tn_graph *g = l->graph;
     tn_value y = tn_node_output(g, node, 0);
-    int axis = (int)tn_attr_int(g, node, "axis"), rank = tn_value_rank(g, y);
-    if (!tn_lowering_admits(tn_value_dtype(g, y)))
-        return TN_ERR_UNSUPPORTED;
-    uint32_t n = tn_node_input_count(g, node), slot = tn_lowering_arena_slot(l, y);
-    for (uint32_t i = 0; i < n; i++)
-        for (int j = 0; j < rank; j++)
+    int axis = (int)tn_attr_int(g, node, "axis");
+    if (!tn_lowering_admits(tn_value_dtype(g, y)) || !tn_lowering_known(l, y))
+        return false;
+    for (uint32_t i = 0; i < tn_node_input_count(g, node); i++)
+        for (int j = 0; j < tn_value_rank(g, y); j++)
             if (j != axis && !tn_dim_equal(g, tn_value_dim(g, tn_node_input(g, node, i), j), tn_value_dim(g, y, j)))
-                return TN_ERR_UNSUPPORTED;
+                return false;
+    return true;
+}
+
+/* The view of the whole of a concatenation, made before its first part is. Channels lie side by side where the part that is made first
+   wants it, and those that are there already lie so. */
+static uint32_t concat_whole(tn_lowerer *l, tn_node node, bool wanted) {
+    tn_graph *g = l->graph;
+    tn_value y = tn_node_output(g, node, 0);
+    if (l->view_of[y.id] != TN_NO_VIEW)
+        return l->view_of[y.id];
     tn_layout_option layout = l->options->layout;
-    bool last = !tn_lowering_is_output(l, y) && rank >= 3 && layout != TN_LAYOUT_NCHW;
-    for (uint32_t i = 0; i < n && last && layout == TN_LAYOUT_AUTO; i++) {
-        uint32_t from = tn_lowering_value(l, tn_node_input(g, node, i));
-        if (from == TN_NO_VIEW)
-            return tn_error_status();
-        const tn_view v = l->plan->view.data[from];
-        last = tn_view_is_channels_last(l, &v);
+    bool last = tn_value_rank(g, y) >= 3 && !tn_lowering_is_output(l, y) && layout != TN_LAYOUT_NCHW &&
+                (wanted || layout == TN_LAYOUT_NHWC);
+    for (uint32_t i = 0; i < tn_node_input_count(g, node) && last && layout == TN_LAYOUT_AUTO; i++) {
+        uint32_t from = l->view_of[tn_node_input(g, node, i).id];
+        if (from != TN_NO_VIEW) {
+            const tn_view v = l->plan->view.data[from];
+            last = tn_view_is_channels_last(l, &v);
+        }
     }
     tn_dim strides[TN_MAX_RANK];
     if (last)
         tn_lowering_channels_last(l, y, strides);
-    uint32_t whole = tn_lowering_view(l, y, slot, (tn_dim){0}, last ? strides : NULL);
+    return tn_lowering_view(l, y, tn_lowering_arena_slot(l, y), (tn_dim){0}, last ? strides : NULL);
+}
+
+/* Where part `index` of a concatenation begins. */
+static tn_dim part_offset(tn_lowerer *l, tn_node node, const tn_view *whole, uint32_t index) {
+    tn_graph *g = l->graph;
+    int axis = (int)tn_attr_int(g, node, "axis");
+    tn_dim at = tn_lowering_dim(l, whole->offset);
+    for (uint32_t i = 0; i < index; i++)
+        at = tn_dim_add(
+            g, at,
+            tn_dim_mul(g, tn_value_dim(g, tn_node_input(g, node, i), axis), tn_lowering_dim(l, whole->stride[axis])));
+    return at;
+}
+
+tn_status tn_lowering_part(tn_lowerer *l, const tn_draft *d, bool channels_last, uint32_t *place) {
+    tn_graph *g = l->graph;
+    *place = TN_NO_VIEW;
+    if (l->options->level < 1 || d->in_order || tn_lowering_is_output(l, d->value))
+        return TN_OK;
+    uint32_t home = tn_node_parent(g, d->nodes[0]).id;
+    for (tn_use u = tn_value_first_use(g, d->value); u.node.id; u = tn_use_next(g, u)) {
+        uint32_t count = 0, index = 0;
+        if (!is_concat(g, u.node) || tn_node_parent(g, u.node).id != home || !l->needed[u.node.id] ||
+            !concat_is_plain(l, u.node))
+            continue;
+        for (uint32_t i = 0; i < tn_node_input_count(g, u.node); i++)
+            if (tn_node_input(g, u.node, i).id == d->value.id) {
+                count++;
+                index = i;
+            }
+        uint32_t whole = count == 1 ? concat_whole(l, u.node, channels_last) : TN_NO_VIEW;
+        if (count > 1)
+            continue;
+        if (whole == TN_NO_VIEW)
+            return tn_error_status();
+        const tn_view w = l->plan->view.data[whole];
+        if (w.rank >= 3 && tn_view_is_channels_last(l, &w) != channels_last)
+            return TN_OK; /* a copy turns it */
+        tn_dim *strides = tn_view_strides(l, &w);
+        if (strides)
+            *place = tn_lowering_view(l, d->value, w.slot, part_offset(l, u.node, &w, index), strides);
+        return *place == TN_NO_VIEW ? TN_ERR_MEMORY : TN_OK;
+    }
+    return TN_OK;
+}
+
+/* Parts that are not made in their place are copied there. */
+static tn_status lower_concat(tn_lowerer *l, tn_node node) {
+    tn_graph *g = l->graph;
+    tn_value y = tn_node_output(g, node, 0);
+    int rank = tn_value_rank(g, y);
+    if (!concat_is_plain(l, node))
+        return TN_ERR_UNSUPPORTED;
+    uint32_t n = tn_node_input_count(g, node);
+    bool last = true;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t from = tn_lowering_value(l, tn_node_input(g, node, i));
+        if (from == TN_NO_VIEW)
+            return tn_error_status();
+        const tn_view v = l->plan->view.data[from];
+        last = last && tn_view_is_channels_last(l, &v);
+    }
+    uint32_t whole = concat_whole(l, node, last);
     if (whole == TN_NO_VIEW)
         return tn_error_status();
-    tn_dim offset = tn_dim_const(g, 0);
     for (uint32_t i = 0; i < n; i++) {
         tn_value x = tn_node_input(g, node, i);
-        uint32_t place = tn_lowering_value(l, x);
+        const tn_view p = l->plan->view.data[l->view_of[x.id]], w = l->plan->view.data[whole];
+        tn_size at;
+        if (!tn_lowering_size(l, part_offset(l, node, &w, i), &at))
+            return TN_ERR_MEMORY;
+        if (p.slot == w.slot && p.offset == at)
+            continue;
         tn_access *a;
         tn_draft *d = copy_draft(l, x, node, &a);
-        if (place == TN_NO_VIEW || !d)
+        if (!d)
             return tn_error_status();
-        const tn_view p = l->plan->view.data[place], w = l->plan->view.data[whole];
         a->slot = p.slot;
         a->dtype = (uint8_t)tn_value_dtype(g, x);
         a->offset = p.offset;
@@ -275,12 +358,9 @@ static tn_status lower_concat(tn_lowerer *l, tn_node node) {
         k->result = tn_arena_alloc(&l->plan->arena, sizeof *k->result);
         if (!k->output || !k->result)
             return TN_ERR_MEMORY;
-        k->output[0] = (tn_access){.slot = slot, .dtype = a->dtype, .stride = w.stride};
-        if (!tn_lowering_size(l, offset, &k->output[0].offset))
-            return TN_ERR_MEMORY;
+        k->output[0] = (tn_access){.slot = w.slot, .dtype = a->dtype, .offset = at, .stride = w.stride};
         for (int j = 0; j < rank; j++)
             a->stride[j] = p.stride[j];
-        offset = tn_dim_add(g, offset, tn_dim_mul(g, tn_value_dim(g, x, axis), tn_lowering_dim(l, w.stride[axis])));
         TN_TRY(tn_lowering_call(l, k, 1, &node));
     }
     return TN_OK;

@@ -104,17 +104,15 @@ bool tn_view_is_contiguous(const tn_lowerer *l, const tn_view *place) {
 
 bool tn_view_is_channels_last(const tn_lowerer *l, const tn_view *v) {
     tn_graph *g = l->graph;
-    if (v->rank < 3 || tn_view_is_contiguous(l, v))
+    int64_t n;
+    if (v->rank < 3 || tn_view_is_contiguous(l, v) ||
+        !(tn_dim_is_const(g, tn_lowering_dim(l, v->stride[1]), &n) && n == 1))
         return false;
-    tn_dim step = tn_dim_const(g, 1);
-    for (int i = 0; i < v->rank; i++) {
-        int axis = i == 0 ? 1 : i == v->rank - 1 ? 0 : v->rank - i;
-        int64_t n;
-        tn_dim dim = tn_lowering_dim(l, v->dim[axis]);
-        bool one = tn_dim_is_const(g, dim, &n) && n == 1;
-        if (!one && tn_lowering_dim(l, v->stride[axis]).id != step.id)
-            return false;
-        step = tn_dim_mul(g, step, dim);
+    /* the last of more than one element steps over whole pixels */
+    for (int i = v->rank - 1; i > 1; i--) {
+        bool one = tn_dim_is_const(g, tn_lowering_dim(l, v->dim[i]), &n) && n == 1;
+        if (!one)
+            return !(tn_dim_is_const(g, tn_lowering_dim(l, v->stride[i]), &n) && n <= 1);
     }
     return true;
 }
@@ -338,14 +336,17 @@ tn_status tn_lowering_finish(tn_lowerer *l, tn_draft *d) {
     tn_plan *p = l->plan;
     tn_kernel *k = &d->kernel;
     l->draft_of[d->value.id] = NULL;
-    uint32_t slot = tn_lowering_arena_slot(l, d->value);
     tn_dim last[TN_MAX_RANK];
     tn_layout_option layout = l->options->layout;
     bool channels_last = d->rank >= 3 && !tn_lowering_is_output(l, d->value) && layout != TN_LAYOUT_NCHW &&
                          !d->in_order && (d->channels_last || layout == TN_LAYOUT_NHWC);
     if (channels_last)
         tn_lowering_channels_last(l, d->value, last);
-    uint32_t place = tn_lowering_view(l, d->value, slot, (tn_dim){0}, channels_last ? last : NULL);
+    uint32_t place;
+    TN_TRY(tn_lowering_part(l, d, channels_last, &place));
+    if (place == TN_NO_VIEW)
+        place = tn_lowering_view(l, d->value, tn_lowering_arena_slot(l, d->value), (tn_dim){0},
+                                 channels_last ? last : NULL);
     k->output = tn_arena_alloc(&p->arena, sizeof *k->output);
     k->result = tn_arena_alloc(&p->arena, sizeof *k->result);
     if (place == TN_NO_VIEW || !k->output || !k->result)
@@ -357,9 +358,9 @@ tn_status tn_lowering_finish(tn_lowerer *l, tn_draft *d) {
         return TN_ERR_MEMORY;
     for (int i = 0; i < k->outer; i++)
         stride[i] = zero;
-    k->output[0] = (tn_access){
-        .slot = slot, .dtype = p->slot.data[slot].dtype, .offset = p->view.data[place].offset, .stride = stride};
     const tn_view at = p->view.data[place];
+    k->output[0] =
+        (tn_access){.slot = at.slot, .dtype = p->slot.data[at.slot].dtype, .offset = at.offset, .stride = stride};
     TN_TRY(spread(l, d, &at, stride));
     share_operands(d);
     for (uint32_t i = 0; i < k->steps + k->epilogue; i++) {

@@ -73,7 +73,9 @@ static bool take_nodes(watcher *w, const tn_kernel *k) {
     for (uint32_t i = 0; i < w->nodes; i++)
         for (uint32_t j = 0; j < tn_node_output_count(g, w->node[i]); j++) {
             tn_value v = tn_node_output(g, w->node[i], j);
-            if (w->plan->slot.data[k->output[0].slot].value.id == v.id) {
+            uint32_t view =
+                find_view(w, k->output[0].slot, v); /* the slot may be that of a concatenation of which it is a part */
+            if (view != UINT32_MAX && w->plan->view.data[view].offset == k->output[0].offset) {
                 w->result_value = v;
                 return tn_node_op(g, w->node[i])->lowering != TN_LOWER_MOVE ||
                        tn_node_op(g, w->node[i])->code != TN_MOVE_CONCAT; /* that is written by several kernels */
