@@ -16,6 +16,7 @@
 
 /* A kernel being grown: not emitted yet, because its only reader may take it in. The axes of its result value map to the kernel's
    outer axes: value axis d is outer axes axis[d]..axis[d + 1] (row-major; none where the value's size is 1 by construction). */
+#define TN_HELD_MOST 8
 typedef struct tn_draft {
     tn_kernel kernel; /* operand, step, extent in the lowering's arena; outputs 0 */
     uint8_t axis[TN_MAX_RANK + 1];
@@ -28,6 +29,10 @@ typedef struct tn_draft {
     tn_value value;
     tn_node nodes[TN_FUSE_STEPS];
     uint32_t node_count;
+    /* while its values come together: those with readers to come, all of which are known to fit. By value: register code, readers to come */
+    tn_value held[TN_HELD_MOST];
+    uint16_t held_result[TN_HELD_MOST];
+    uint32_t held_left[TN_HELD_MOST], held_count;
 } tn_draft;
 
 typedef struct tn_lowerer {
@@ -85,6 +90,8 @@ tn_dim *tn_view_strides(tn_lowerer *l, const tn_view *place); /* in scratch */
 void tn_lowering_forget(const tn_plan *plan, const tn_kernel *kernel);
 /* Chooses the way a finished kernel runs and emits its CALL. */
 tn_status tn_lowering_call(tn_lowerer *l, tn_kernel *kernel, uint32_t count, const tn_node *nodes);
+/* Whether everything that is made of a contraction's value comes together again in one, by steps that its epilogue has room for: x * sigmoid(x). */
+bool tn_lowering_comes_together(const tn_lowerer *l, const tn_draft *draft);
 /* A draft's value is done, or stays open for its only reader when fusing. */
 tn_status tn_lowering_close(tn_lowerer *l, tn_draft *draft);
 

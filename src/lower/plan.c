@@ -477,6 +477,14 @@ tn_status tn_lowering_close(tn_lowerer *l, tn_draft *d) {
     bool open = l->options->level >= 1 && reader.id && d->node_count < TN_FUSE_STEPS;
     d->spreads = open && spreads(l, d, reader);
     open = open && (d->spreads || tn_node_op(l->graph, reader)->lowering == TN_LOWER_SCALAR);
+    if (l->options->level >= 1 && (d->held_count || (!open && tn_lowering_comes_together(l, d)))) {
+        if (d->held_count == TN_HELD_MOST)
+            return tn_fail(TN_ERR_INTERNAL, "lowering: an epilogue holds too many values");
+        d->held[d->held_count] = d->value;
+        d->held_result[d->held_count] = d->result;
+        d->held_left[d->held_count++] = tn_value_use_count(l->graph, d->value);
+        open = true;
+    }
     return open ? TN_OK : tn_lowering_finish(l, d);
 }
 

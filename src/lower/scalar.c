@@ -26,29 +26,118 @@ static bool step_of(const tn_lowerer *l, tn_node node, tn_scalar_step *step) {
     }
 }
 
+/* Whether a node is a step: it is computed by kernels, and its inputs have its shape (where that is known only at run time, the row checks). */
+static bool is_step(const tn_lowerer *l, tn_node node, tn_scalar_step *step) {
+    tn_graph *g = l->graph;
+    tn_value y = tn_node_output(g, node, 0);
+    if (tn_node_op(g, node)->lowering != TN_LOWER_SCALAR || !tn_lowering_known(l, y) || !step_of(l, node, step))
+        return false;
+    for (uint32_t i = 0; i < tn_node_input_count(g, node); i++)
+        for (int j = 0; j < tn_value_rank(g, y); j++)
+            if (!tn_dim_equal(g, tn_value_dim(g, tn_node_input(g, node, i), j), tn_value_dim(g, y, j)))
+                return false;
+    return true;
+}
+
+/* --- values that are read more than once in an epilogue ------------------------------------------------------------------------------------ */
+
+#define TOGETHER_NODES 16 /* between a value and what all of it comes together in */
+#define TOGETHER_AHEAD 64 /* nodes of the region that are looked at */
+
+bool tn_lowering_comes_together(const tn_lowerer *l, const tn_draft *d) {
+    const tn_graph *g = l->graph;
+    if (d->kernel.kind != TN_KERNEL_CONTRACT || tn_value_use_count(g, d->value) < 2 ||
+        tn_lowering_is_output(l, d->value))
+        return false;
+    tn_node last = d->nodes[d->node_count - 1];
+    tn_region region = tn_node_parent(g, last);
+    tn_value inside[TOGETHER_NODES + 1] = {d->value};
+    uint32_t left[TOGETHER_NODES + 1] = {tn_value_use_count(g, d->value)}, count = 1, more = 0;
+    for (tn_use u = tn_value_first_use(g, d->value); u.node.id; u = tn_use_next(g, u))
+        if (tn_node_parent(g, u.node).id != region.id)
+            return false;
+    int ahead = 0;
+    for (tn_node n = tn_node_next(g, last); n.id && ahead < TOGETHER_AHEAD; n = tn_node_next(g, n), ahead++) {
+        if (!l->needed[n.id])
+            continue;
+        bool reads = false;
+        uint32_t outside = 0;
+        for (uint32_t i = 0; i < tn_node_input_count(g, n); i++) {
+            tn_value x = tn_node_input(g, n, i);
+            uint32_t k = 0;
+            while (k < count && inside[k].id != x.id)
+                k++;
+            reads |= k < count;
+            outside += k == count;
+            if (k < count)
+                left[k]--;
+        }
+        if (tn_node_region_count(g, n)) /* all that is open ends before it */
+            return false;
+        if (!reads)
+            continue;
+        tn_scalar_step step;
+        if (count > TOGETHER_NODES || !is_step(l, n, &step))
+            return false;
+        more += outside;
+        inside[count] = tn_node_output(g, n, 0);
+        left[count] = tn_value_use_count(g, inside[count]);
+        uint32_t waiting = 0;
+        for (uint32_t k = 0; k < count; k++)
+            waiting += left[k] > 0;
+        count++;
+        if (!waiting) /* all has come together in the output of this node */
+            return d->kernel.operands + more <= TN_FUSE_OPERANDS &&
+                   (uint32_t)(d->kernel.steps + d->kernel.epilogue) + count + 4 < TN_FUSE_STEPS &&
+                   d->node_count + count + 4 < TN_FUSE_STEPS;
+        if (waiting >= TN_HELD_MOST || tn_lowering_is_output(l, inside[count - 1]) ||
+            tn_value_use_count(g, inside[count - 1]) == 0)
+            return false;
+    }
+    return false;
+}
+
+/* The register of a draft's value or of one that it holds, which has a reader less from now on. */
+static uint16_t take_value(tn_lowerer *l, tn_draft *d, tn_value x) {
+    for (uint32_t i = 0; i < d->held_count; i++) {
+        if (d->held[i].id != x.id)
+            continue;
+        uint16_t result = d->held_result[i];
+        if (!--d->held_left[i]) {
+            l->draft_of[x.id] = NULL;
+            d->held_count--;
+            d->held[i] = d->held[d->held_count];
+            d->held_result[i] = d->held_result[d->held_count];
+            d->held_left[i] = d->held_left[d->held_count];
+        }
+        return result;
+    }
+    l->draft_of[x.id] = NULL;
+    return d->result;
+}
+
 tn_status tn_lower_scalar(tn_lowerer *l, tn_node node) {
     tn_graph *g = l->graph;
     tn_value y = tn_node_output(g, node, 0);
     uint32_t inputs = tn_node_input_count(g, node);
     tn_scalar_step step;
-    if (!tn_lowering_known(l, y) || !step_of(l, node, &step))
+    if (!is_step(l, node, &step))
         return TN_ERR_UNSUPPORTED;
-    for (uint32_t i = 0; i < inputs; i++)
-        for (int j = 0; j < tn_value_rank(g, y); j++)
-            if (!tn_dim_equal(g, tn_value_dim(g, tn_node_input(g, node, i), j), tn_value_dim(g, y, j)))
-                return TN_ERR_UNSUPPORTED; /* equal only at run time: the row checks */
     /* Grow the draft of an input that sums or reduces; else a new one that takes in the others. */
     tn_draft *d = NULL;
     uint16_t reg[3] = {0, 0, 0};
     uint32_t grown = UINT32_MAX;
+    bool holds = false;
     for (uint32_t i = 0; i < inputs && !d; i++) {
         tn_draft *part = l->draft_of[tn_node_input(g, node, i).id];
-        if (part && (part->kernel.kind != TN_KERNEL_STRIP) && part->kernel.epilogue + 4 < TN_FUSE_STEPS &&
-            part->kernel.operands + (int)inputs < TN_FUSE_OPERANDS && part->node_count < TN_FUSE_STEPS) {
+        if (part && (part->kernel.kind != TN_KERNEL_STRIP) &&
+            (part->held_count ||
+             (part->kernel.epilogue + 4 < TN_FUSE_STEPS && part->kernel.operands + (int)inputs < TN_FUSE_OPERANDS &&
+              part->node_count < TN_FUSE_STEPS))) {
             d = part;
             grown = i;
-            reg[i] = part->result;
-            l->draft_of[part->value.id] = NULL;
+            holds = part->held_count > 0;
+            reg[i] = take_value(l, part, tn_node_input(g, node, i));
         }
     }
     if (!d && !(d = tn_lowering_draft(l, y, node, TN_KERNEL_STRIP)))
@@ -60,8 +149,12 @@ tn_status tn_lower_scalar(tn_lowerer *l, tn_node node) {
             continue;
         tn_value x = tn_node_input(g, node, i);
         tn_draft *part = l->draft_of[x.id];
-        /* room is kept for the inputs that follow */
-        if (part && d->kernel.operands + part->kernel.operands + (int)(inputs - i) <= TN_FUSE_OPERANDS &&
+        if (part == d) {
+            reg[i] = take_value(l, d, x);
+            continue;
+        }
+        /* room is kept for the inputs that follow; a draft that holds values has none but for their readers */
+        if (part && !holds && d->kernel.operands + part->kernel.operands + (int)(inputs - i) <= TN_FUSE_OPERANDS &&
             (reg[i] = tn_lowering_merge(l, d, part)) != UINT16_MAX)
             continue;
         uint32_t place = tn_lowering_value(l, x);

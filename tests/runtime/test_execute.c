@@ -253,6 +253,68 @@ static void test_columns_in_epilogues(void **s) {
     }
 }
 
+/* What is made of a sum and comes together again is one kernel; what does not, or leaves the region, or is read elsewhere, is several, and
+   right. */
+static tn_value twice_read(tn_graph *g, tn_value v, int how) {
+    tn_dtype d = tn_value_dtype(g, v);
+    switch (how) {
+    case 0: return tn_mul(g, v, tn_sigmoid(g, v));
+    case 1: return tn_mul(g, tn_scalar(g, d, 0.5), tn_mul(g, v, tn_add(g, tn_erf(g, v), tn_scalar(g, d, 1))));
+    case 2: return tn_mul(g, v, tn_tanh(g, tn_log1p(g, tn_exp(g, v))));
+    case 3: return tn_gelu(g, v);
+    case 4: { /* the parts are read more than once, too */
+        tn_value a = tn_exp(g, tn_neg(g, tn_abs(g, v))), b = tn_add(g, a, v);
+        return tn_sub(g, tn_mul(g, a, b), tn_div(g, b, tn_add(g, a, tn_scalar(g, d, 1))));
+    }
+    case 5: return tn_select(g, tn_less(g, v, tn_scalar(g, d, 0)), tn_exp(g, v), v);
+    default: return tn_mul(g, v, v);
+    }
+}
+
+static void leave(void *ctx, tn_graph *g, const tn_value *args, tn_value *results) {
+    (void)args;
+    results[0] = tn_exp(g, *(tn_value *)ctx);
+}
+
+static void test_what_comes_together(void **s) {
+    (void)s;
+    static const tn_dtype dtypes[] = {TN_F32, TN_F16, TN_F64};
+    for (int i = 0; i < 21; i++) {
+        tn_dtype dtype = dtypes[i / 7];
+        tn_graph *g = tn_graph_create();
+        tn_value x = tn_input(g, "x", dtype, TN_SHAPE("N", 20)), w = tn_input(g, "w", dtype, TN_SHAPE(20, 70));
+        tn_value v = tn_add(g, tn_matmul(g, x, w), tn_input(g, "b", dtype, TN_SHAPE(70)));
+        tn_set_output(g, "y", twice_read(g, twice_read(g, v, i % 7), (i + 3) % 7)); /* one after another */
+        check(g, 19);
+        assert_int_equal(kernels_at[1], 1);
+    }
+    for (int i = 0; i < 5; i++) {
+        tn_graph *g = tn_graph_create();
+        tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", 4, 9, 11)),
+                 w = tn_input(g, "w", TN_F32, TN_SHAPE(8, 4, 3, 3)), b = tn_input(g, "b", TN_F32, TN_SHAPE(8, 1, 1)), z;
+        tn_dim one[2] = {tn_dim_const(g, 1), tn_dim_const(g, 1)};
+        tn_value v = tn_add(g, tn_conv(g, x, w, NULL, NULL, NULL, one, one, 1), b), y = tn_sigmoid(g, v);
+        tn_value c = tn_greater(g, tn_reduce_sum(g, x, TN_ALL_AXES, false), tn_scalar(g, TN_F32, 0));
+        switch (i) {
+        case 0: y = tn_mul(g, v, y); break;
+        case 1: y = tn_mul(g, y, tn_reduce_max(g, v, 1, (int[]){3}, true)); break; /* read by no step */
+        case 2: tn_set_output(g, "v", v); break;
+        case 3: /* read in a branch, before the rest */
+            assert_int_equal(tn_if(g, c, leave, leave, &v, 1, &z), TN_OK);
+            y = tn_mul(g, z, tn_mul(g, v, y));
+            break;
+        default: /* a branch between the readers */
+            assert_int_equal(tn_if(g, c, leave, leave, &x, 1, &z), TN_OK);
+            tn_set_output(g, "z", z);
+            y = tn_mul(g, v, y);
+        }
+        tn_set_output(g, "y", y);
+        check(g, 2);
+        if (i == 0)
+            assert_int_equal(kernels_at[1], 1);
+    }
+}
+
 /* One channel a group: channels more and fewer than a vector, none, kernels of many sizes, strides, paddings of more than the kernel, gaps. */
 static void test_depthwise(void **s) {
     (void)s;
@@ -545,6 +607,7 @@ int main(void) {
                                        cmocka_unit_test(test_narrow_contractions),
                                        cmocka_unit_test(test_convolutions),
                                        cmocka_unit_test(test_columns_in_epilogues),
+                                       cmocka_unit_test(test_what_comes_together),
                                        cmocka_unit_test(test_depthwise),
                                        cmocka_unit_test(test_movement),
                                        cmocka_unit_test(test_reductions),
