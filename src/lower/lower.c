@@ -191,6 +191,12 @@ static bool is_checked(const tn_lowerer *l, tn_node node, tn_dim dim) {
     return false;
 }
 
+bool tn_lowering_size_holds(const tn_lowerer *l, tn_node node, tn_dim dim) {
+    int64_t low, high;
+    tn_dim_bounds(l->graph, dim, &low, &high);
+    return (low >= 0 && !may_lack_value(l->graph, dim)) || is_checked(l, node, dim);
+}
+
 /* Sizes that inputs can make negative, or that they can leave without a value, are checked before the node, so that nothing is
    computed with them; at the node, not when they are bound, since a branch that is not taken may have such sizes. What only data
    decide is checked by `eval`. */
@@ -204,9 +210,7 @@ static tn_status check_sizes(tn_lowerer *l, tn_node node) {
             continue;
         for (int axis = 0; axis < tn_value_rank(g, v); axis++) {
             tn_dim dim = tn_value_dim(g, v, axis);
-            int64_t low, high;
-            tn_dim_bounds(g, dim, &low, &high);
-            if ((low >= 0 && !may_lack_value(g, dim)) || is_checked(l, node, dim))
+            if (tn_lowering_size_holds(l, node, dim))
                 continue;
             tn_size_check c = {.node = node, .kind = TN_CHECK_SIZE, .value = (uint8_t)i, .axis = (uint8_t)axis};
             if (!tn_lowering_size(l, dim, &c.size) || !tn_vec_push(p->heap, &p->check, c) ||

@@ -95,6 +95,8 @@ bool tn_lowering_comes_together(const tn_lowerer *l, const tn_draft *draft);
 /* A draft's value is done, or stays open for its only reader when fusing. */
 tn_status tn_lowering_close(tn_lowerer *l, tn_draft *draft);
 
+/* Whether a size is 0 or more whatever the run's sizes are, or code that every run of this node comes by has checked it. */
+bool tn_lowering_size_holds(const tn_lowerer *l, tn_node node, tn_dim dim);
 /* Emits a check of axis `axis` of input `input` against `want`, unless it is known to hold. */
 tn_status tn_lowering_require(tn_lowerer *l, tn_node node, tn_check_kind kind, uint8_t input, int axis, tn_dim want);
 

@@ -286,6 +286,18 @@ static tn_dim part_offset(tn_lowerer *l, tn_node node, const tn_view *whole, uin
     return at;
 }
 
+/* Whether every part of a concatenation has a size, whatever is fed: the whole has room for each before the others are made. */
+static bool parts_have_sizes(const tn_lowerer *l, tn_node node) {
+    const tn_graph *g = l->graph;
+    for (uint32_t i = 0; i < tn_node_input_count(g, node); i++) {
+        tn_value x = tn_node_input(g, node, i);
+        for (int j = 0; j < tn_value_rank(g, x); j++)
+            if (!tn_lowering_size_holds(l, node, tn_value_dim(g, x, j)))
+                return false;
+    }
+    return true;
+}
+
 tn_status tn_lowering_part(tn_lowerer *l, const tn_draft *d, bool channels_last, uint32_t *place) {
     tn_graph *g = l->graph;
     *place = TN_NO_VIEW;
@@ -295,7 +307,7 @@ tn_status tn_lowering_part(tn_lowerer *l, const tn_draft *d, bool channels_last,
     for (tn_use u = tn_value_first_use(g, d->value); u.node.id; u = tn_use_next(g, u)) {
         uint32_t count = 0, index = 0;
         if (!is_concat(g, u.node) || tn_node_parent(g, u.node).id != home || !l->needed[u.node.id] ||
-            !concat_is_plain(l, u.node))
+            !concat_is_plain(l, u.node) || !parts_have_sizes(l, u.node))
             continue;
         for (uint32_t i = 0; i < tn_node_input_count(g, u.node); i++)
             if (tn_node_input(g, u.node, i).id == d->value.id) {

@@ -569,6 +569,16 @@ static void test_sizes_that_do_not_fit(void **s) {
         tn_set_output(g, "y", reduced ? tn_reduce_sum(g, y, TN_ALL_AXES, false) : y);
         refused(g, 1, "window_max: dimension 0 of output 0 is -3");
     }
+    for (int first = 0; first < 2;
+         first++) { /* a part of a concatenation that has no size, beside one that is made in its place before */
+        tn_graph *g = tn_graph_create();
+        tn_value a = tn_input(g, "a", TN_F32, TN_SHAPE(1, 6, "H", 1)),
+                 none = tn_input(g, "b", TN_F32, TN_SHAPE(1, 3, "H", 5)), part[2];
+        part[first] = tn_exp(g, a);
+        part[1 - first] = conv5(g, none, 3);
+        tn_set_output(g, "y", tn_exp(g, tn_concat(g, 2, 2, part)));
+        refused(g, 1, "conv: dimension 2 of output 0 is -3");
+    }
     tn_graph *g = tn_graph_create();
     tn_set_output(g, "y", conv5(g, tn_input(g, "x", TN_F32, TN_SHAPE(1, "C", 9, 9)), 3));
     refused(g, 2, "conv: ");
