@@ -165,14 +165,13 @@ static void move_zero(tn_dtype dtype, void *data, int64_t i, bool sum, double si
     }
 }
 
-/* The same for ordinary f32 elements, most of what there is; false for others. */
-static inline bool move_f32(float *p, const float *terms, double unit, bool up) {
+/* The same for ordinary f32 elements, most of what there is; false for others. `unit` has the sign of the way to go. */
+static inline bool move_f32(float *p, const float *terms, double unit) {
     float x = *p;
     double size = terms ? (double)*terms : fabs((double)x);
-    if (!(size > 0 && size < (double)INFINITY) || !isfinite(x))
-        return false;
-    float y = (float)(up ? x + unit * size : x - unit * size);
-    if (y == 0 || y == x || !isfinite(y))
+    float y = (float)((double)x + unit * size);
+    /* what is not finite is not less; neither size nor x is 0 or out of range then */
+    if (!((size > 0) & (size < (double)INFINITY) & (fabsf(x) < INFINITY) & (fabsf(y) < INFINITY) & (y != 0) & (y != x)))
         return false;
     *p = y;
     return true;
@@ -195,13 +194,13 @@ static void move_piece(void *ctx, int64_t piece) {
     tn_dtype dtype = (tn_dtype)t->dtype;
     int64_t first = piece * GROUPS * GROUP, left = t->count - first,
             end = first + (left < GROUPS * GROUP ? left : GROUPS * GROUP);
+    const double units[2] = {-v->unit, v->unit}; /* to be picked without a jump: nobody can tell which comes next */
     uint64_t bits = 0, state = v->state + (uint64_t)(piece * GROUPS) * STEP;
     for (int64_t i = first; i < end; i++) {
         if (i % GROUP == 0)
             bits = mix(state += STEP);
         bool up = bits >> i % GROUP & 1;
-        if (dtype == TN_F32 &&
-            move_f32((float *)t->data + i, terms ? (const float *)terms->data + i : NULL, v->unit, up))
+        if (dtype == TN_F32 && move_f32((float *)t->data + i, terms ? (const float *)terms->data + i : NULL, units[up]))
             continue;
         double x = tn_load_f64(dtype, t->data, i), size = terms ? tn_load_f64(dtype, terms->data, i) : fabs(x);
         if (isnan(size) || (isnan(x) && !isinf(size)))

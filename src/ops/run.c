@@ -15,6 +15,15 @@
         }                                                                    \
         return;                                                              \
     }
+/* The size of elements that items of the domain are as they are; 0: they are converted. */
+static size_t same_bytes(tn_dtype dtype, tn_domain domain) {
+    return dtype == TN_F32 && domain == TN_DOMAIN_F32 ? 4
+           : (dtype == TN_F64 && domain == TN_DOMAIN_F64) || (dtype == TN_I64 && domain == TN_DOMAIN_I64) ||
+                   (dtype == TN_U64 && domain == TN_DOMAIN_U64)
+               ? 8
+               : 0;
+}
+
 #define LOAD_FLOAT(T, expr)      \
     if (domain == TN_DOMAIN_F32) \
         LOAD(T, float, expr)     \
@@ -23,6 +32,28 @@
 
 void tn_run_load(tn_dtype dtype, tn_domain domain, const void *from, int64_t first, int64_t stride, int64_t n,
                  void *to) {
+    size_t same = same_bytes(dtype, domain);
+    if (same && stride == 1 && n > 0) {
+        memcpy(to, (const char *)from + first * (int64_t)same, (size_t)n * same);
+        return;
+    }
+    if (same == sizeof(float) && stride == 0 && n > 0) { /* one that repeats */
+        float e, *o = to;
+        memcpy(&e, (const float *)from + first, sizeof e);
+        for (int64_t i = 0; i < n; i++)
+            o[i] = e;
+        return;
+    }
+    if (dtype == TN_F32 && domain == TN_DOMAIN_F64 && stride == 1) { /* a loop that becomes vectors */
+        const char *at = (const char *)from + first * (int64_t)sizeof(float);
+        double *o = to;
+        for (int64_t i = 0; i < n; i++) {
+            float e;
+            memcpy(&e, at + i * (int64_t)sizeof e, sizeof e);
+            o[i] = (double)e;
+        }
+        return;
+    }
     switch (dtype) {
     case TN_F32: LOAD_FLOAT(float, e)
     case TN_F16: LOAD_FLOAT(uint16_t, tn_f16_to_f32(e))
@@ -148,6 +179,11 @@ static void store_u64(tn_dtype dtype, const void *from, int64_t n, void *to, int
 
 void tn_run_store(tn_dtype dtype, tn_domain domain, const void *from, int64_t n, void *to, int64_t first,
                   int64_t stride) {
+    size_t same = same_bytes(dtype, domain);
+    if (same && stride == 1 && n > 0) {
+        memcpy((char *)to + first * (int64_t)same, from, (size_t)n * same);
+        return;
+    }
     switch (domain) {
     case TN_DOMAIN_F32: store_f32(dtype, from, n, to, first, stride); break;
     case TN_DOMAIN_F64: store_f64(dtype, from, n, to, first, stride); break;
