@@ -61,6 +61,6 @@ typedef struct tn_gemm_level {
     int peak_operations;
 } tn_gemm_level;
 
-extern const tn_gemm_level tn_gemm_generic, tn_gemm_avx2, tn_gemm_avx512, tn_gemm_avx512_vnni, tn_gemm_neon;
+extern const tn_gemm_level tn_gemm_generic, tn_gemm_avx2, tn_gemm_avx512, tn_gemm_neon;
 
 #endif

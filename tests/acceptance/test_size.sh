@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Z1: how large a program is that runs a model: at most 2 MiB with all operators (release builds), less with those of its model alone,
+# Z1: how large a program is that runs a model: at most 2 MB with all operators (release builds), less with those of its model alone,
 # which then say of all others that they were left out.
 set -u
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-limit=$((2 * 1024 * 1024))
+limit=2000000
 type=$(sed -n 's/^CMAKE_BUILD_TYPE:[^=]*=//p' "$TENON_BUILD/CMakeCache.txt")
 [ -z "$TENON_SANITIZE" ] || { echo "skipped: sizes of sanitizer builds say nothing"; exit 77; }
 strip=$("$TENON_CC" -print-prog-name=strip)

@@ -2,6 +2,9 @@
    registers for the whole sum. */
 #include "kernels/gemm.h"
 
+/* The same instructions as AVX-512: that level's table serves. */
+#if !defined(__AVX512VNNI__)
+
 #if defined(__AVX2__)
 #include <immintrin.h>
 #elif defined(__ARM_NEON)
@@ -336,3 +339,5 @@ const tn_gemm_level PASTE(tn_gemm_, TN_ISA) = {.rows = ROWS,
                                                .depthwise_line = depthwise_line,
                                                .peak = peak,
                                                .peak_operations = 2 * SUMS * WIDTH};
+
+#endif
