@@ -67,6 +67,7 @@ class Case:
         self.slack = 0.0  # by which results may differ besides: where an iteration ends
         self.as_numbers = False  # strings are read as numbers: the text leaves their form open
         self.flips = None  # per output, where a quantised result is a tie within float error: it may be the next number
+        self.own_width = False  # the text takes the precision from a type of the node: in other floats it means something else
         self.judge = None  # function(outputs) -> None or text, instead of comparing
         self.sort = None  # (axis, rising): the order of results along the axis is left open
         self.sizes = set()  # those that values and attributes stand for

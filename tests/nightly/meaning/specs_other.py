@@ -53,6 +53,7 @@ def quantize(d):
     if d.v >= 23:
         attrs["precision"] = d.pick(None, None, 0, 1, code_of(source) if is_float(source) else 1)
     case = d.node([x, scale, zero], attrs)
+    case.own_width = d.v >= 23 and scale.dtype.itemsize < 4  # of the division, unless `precision` says otherwise
     if is_int(target):  # how exactly x / scale is to be computed is not said before 23
         case.flips = nearly_ties(x.astype(np.float64) / spread(scale.astype(np.float64), shape, axis, block), scale.dtype)
     return case
