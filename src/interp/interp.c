@@ -169,6 +169,8 @@ static tn_status take_results(tn_interp_scope *s, uint32_t n_out, const tn_value
     for (uint32_t i = 0; i < n_out; i++) {
         char label[200];
         tn_object *object = s->value[s->plan->slot[out_values[i].id]];
+        if (!object && !tn_value_is_wanted(s->plan->graph, out_values[i]))
+            continue; /* an optional result that nobody wants */
         if (!object)
             return tn_fail(TN_ERR_INTERNAL, "value %s was not computed",
                            tn_interp_label(s->plan->graph, out_values[i], label, sizeof label));
@@ -220,6 +222,8 @@ static tn_status run_for(const tn_graph *g, const tn_interp_options *options, tn
     tn_interp_runner_free(&r);
     for (uint32_t i = 0; i < n_out && status == TN_OK; i++) {
         tn_object *shared = out[i];
+        if (!shared)
+            continue;
         out[i] = own((owning){.runner = &r, .heap = r.heap, .sole = true}, shared);
         if (!out[i])
             status = tn_error_status();

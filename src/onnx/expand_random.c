@@ -203,6 +203,9 @@ static tn_value dropout_numbers(tn_expand *x, int rank, const tn_dim *dims) {
 static tn_status expand_dropout(tn_expand *x) {
     tn_graph *g = x->graph;
     double training = 0, ratio = 0.5;
+    for (uint32_t i = 1; i < 3; i++)
+        TN_RULE(x, !tn_expand_has(x, i) || tn_expand_rank(x, i) <= 0, "%s must be a scalar",
+                i == 1 ? "ratio" : "training_mode");
     bool known = !tn_expand_has(x, 2) || known_number(x, 2, &training);
     bool known_ratio = !tn_expand_has(x, 1) || known_number(x, 1, &ratio);
     tn_dtype dtype = tn_expand_dtype(x, 0), in = tn_is_float(dtype) ? tn_wide(dtype) : TN_F32;

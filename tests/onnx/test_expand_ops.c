@@ -431,8 +431,24 @@ static void test_refused(void **state) {
     }
 }
 
+/* A fraction of Shrink's bias counts before the result is an integer again. */
+static void test_shrink_of_integers(void **state) {
+    (void)state;
+    one_op o = {.op = "Shrink", .opset = 10, .inputs = "a", .outputs = "y", .attrs = message(), .in = {{"4", TN_I64}}};
+    attr_float(&o.attrs, "bias", 0.5F);
+    attr_float(&o.attrs, "lambd", 1);
+    tn_tensor *in = tn_tensor_from_i64(4, D(-4, 1, 2, 7)), *out;
+    tn_graph *g = expanded(&o);
+    run(g, 1, &in, 1, &out);
+    static const int64_t want[] = {-3, 0, 1, 6};
+    assert_memory_equal(tn_tensor_data(out), want, sizeof want);
+    tn_tensor_destroy(out);
+    tn_graph_destroy(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shrink_of_integers),
         cmocka_unit_test(test_lstm_lengths),
         cmocka_unit_test(test_max_roi_pool),
         cmocka_unit_test(test_attention_masked),

@@ -127,6 +127,8 @@ static const rule rules[] = {
     /* what came with later versions */
     {"Shape", "a", 13, {{TN_F32, "3"}}, "start", 0, "before version 15"},
     {"Unsqueeze", "a,b", 11, {{TN_F32, "3"}, {TN_I64, "1"}}, NULL, 0, "version 11 has no input 1"},
+    {"Dropout", "a,b", 13, {{TN_F32, "3"}, {TN_F32, "1"}}, NULL, 0, "ratio must be a scalar"},
+    {"Dropout", "a,b,c", 13, {{TN_F32, "3"}, {TN_F32, ""}, {TN_BOOL, "1"}}, NULL, 0, "training_mode must be a scalar"},
     {"Dropout", "a,b", 11, {{TN_F32, "3"}, {TN_F32, ""}}, NULL, 0, "version 11 has no input 1"},
     /* element types */
     {"Softsign", "a", 22, {{TN_I32, "3"}}, NULL, 0, "type i32, which Softsign does not take"},

@@ -45,6 +45,8 @@ static void gives(tn_text graph, uint32_t n, tn_tensor *const *in, int64_t count
             TN_OPTIONS(tn_session_options, .backend = backend ? TN_BACKEND_CPU : TN_BACKEND_REFERENCE, .threads = 1));
         tn_object *y = NULL;
         tn_output out = {.name = "y", .object = &y};
+        if (!session)
+            fail_msg("back end %d: %s", backend, tn_error_message());
         if (tn_session_run(session, n, feed, 1, &out) != TN_OK)
             fail_msg("back end %d: %s", backend, tn_error_message());
         tn_tensor *t = tn_object_tensor(y);
@@ -68,6 +70,67 @@ static void test_unwanted(void **state) {
     put_message(&g, 1, node_bytes("RNN", "n", "a,b,c", ",y", message()));
     tn_tensor *in[] = {floats(3, D(2, 1, 1), F(0.5f, -1)), floats(3, D(1, 1, 1), F(0)), floats(3, D(1, 1, 1), F(0.5f))};
     gives(g, 3, in, 1, F(0));
+}
+
+/* The same of nodes with bodies: Scan and Loop of a state and an output of each step, If of two results; one has no name, or is not read. */
+static void test_unwanted_of_bodies(void **state) {
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        bool first = i % 2;
+        tn_text g = message(), body = message(), attrs = message();
+        put_text(&body, 2, "body");
+        if (i / 2 == 0) { /* a: the state, b: what is scanned */
+            put_message(&body, 1, node_bytes("Add", "n", "s,e", "t", message()));
+            put_message(&body, 1, node_bytes("Mul", "m", "e,e", "o", message()));
+            put_value(&body, 11, "s", TN_F32, "?");
+            put_value(&body, 11, "e", TN_F32, "?");
+        } else if (i / 2 == 1) { /* c: trips */
+            put_message(&body, 1, node_bytes("Identity", "c", "more", "on", message()));
+            put_message(&body, 1, node_bytes("Add", "n", "s,b", "t", message()));
+            put_message(&body, 1, node_bytes("Mul", "m", "s,b", "o", message()));
+            put_value(&body, 11, "trip", TN_I64, "");
+            put_value(&body, 11, "more", TN_BOOL, "");
+            put_value(&body, 11, "s", TN_F32, "?");
+            put_value(&body, 12, "on", TN_BOOL, "");
+        } else { /* c: which */
+            put_message(&body, 1, node_bytes("Add", "n", "a,b", "t", message()));
+            put_message(&body, 1, node_bytes("Mul", "m", "a,b", "o", message()));
+        }
+        put_value(&body, 12, "t", TN_F32, "?");
+        put_value(&body, 12, "o", TN_F32, "?");
+        const char *outputs = first ? "y,unread" : ",y";
+        if (i / 2 == 0) {
+            attr_graph(&attrs, "body", body);
+            attr_int(&attrs, "num_scan_inputs", 1);
+            put_message(&g, 1, node_bytes("Scan", "scan", "a,b", outputs, attrs));
+        } else if (i / 2 == 1) {
+            attr_graph(&attrs, "body", body);
+            put_message(&g, 1, node_bytes("Loop", "loop", "c,,a", outputs, attrs));
+        } else {
+            tn_text other = message();
+            put_text(&other, 2, "other");
+            put_message(&other, 1, node_bytes("Sub", "n", "a,b", "t", message()));
+            put_message(&other, 1, node_bytes("Div", "m", "a,b", "o", message()));
+            put_value(&other, 12, "t", TN_F32, "?");
+            put_value(&other, 12, "o", TN_F32, "?");
+            attr_graph(&attrs, "then_branch", body);
+            attr_graph(&attrs, "else_branch", other);
+            tn_text to = message();
+            attr_int(&to, "to", TN_BOOL);
+            put_message(&g, 1, node_bytes("Cast", "which", "c", "d", to));
+            put_message(&g, 1, node_bytes("If", "if", "d", outputs, attrs));
+        }
+        tn_tensor *in[] = {floats(1, D(1), F(1)), floats(2, D(2, 1), F(2, 3)), number(2)};
+        if (i / 2 == 0) {
+            tn_tensor_destroy(in[2]);
+            gives(g, 2, in, first ? 1 : 2, first ? F(6) : F(4, 9));
+        } else if (i / 2 == 1) { /* 1, then [3, 4], in turn: the outputs of steps of one shape each */
+            tn_tensor_destroy(in[1]);
+            in[1] = floats(1, D(1), F(2));
+            gives(g, 3, in, first ? 1 : 2, first ? F(5) : F(2, 6));
+        } else
+            gives(g, 3, in, 2, first ? F(3, 4) : F(2, 3));
+    }
 }
 
 /* A position in a sequence is one number, whatever its rank. */
@@ -230,8 +293,9 @@ static void test_no_trip(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_unwanted), cmocka_unit_test(test_positions),
-                                       cmocka_unit_test(test_map),      cmocka_unit_test(test_empty_contents),
-                                       cmocka_unit_test(test_limit),    cmocka_unit_test(test_no_trip)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_unwanted),       cmocka_unit_test(test_unwanted_of_bodies),
+                                       cmocka_unit_test(test_positions),      cmocka_unit_test(test_map),
+                                       cmocka_unit_test(test_empty_contents), cmocka_unit_test(test_limit),
+                                       cmocka_unit_test(test_no_trip)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

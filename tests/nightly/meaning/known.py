@@ -466,3 +466,11 @@ unsaid("Conv ConvTranspose DeformConv RNN GRU LSTM", "infinity times a zero that
        lambda c: has(c, np.isnan, np.isinf))
 unsaid("Split", "of no elements, equal parts of a size that does not divide: sizes that only the run tells are checked by the elements they have",
        lambda c: 0 in c.inputs[0].shape)
+unsaid("BatchNormalization LRN Normalizer", "what is no number, infinite, or has no square of its type",
+       lambda c: has(c, np.isnan, np.isinf) or any(x is not None and is_float(x.dtype) and (np.abs(x.astype(np.float64)) > 1e18).any() for x in c.inputs))
+known("GlobalMaxPool", ORT, "minus infinity is less than the least finite number", lambda c: has(c, np.isinf))
+known("Slice", ORT, "a step of the least integer goes backwards like others", lambda c: c.invalid and len(c.inputs) > 4 and c.inputs[4] is not None and (
+    c.inputs[4] <= -2 ** 31).any())
+unsaid("Resize", "integers that floats of 64 bits do not hold", lambda c: is_int(c.inputs[0].dtype) and (np.abs(c.inputs[0].astype(np.float64)) > 2.0 ** 53).any())
+known("Imputer", ORT, "a value for each of the last axis", lambda c: c.inputs[0].ndim != 2)
+known("Dropout", STANDARD, "8 bits stay 8 bits", lambda c: c.invalid and "float8" in c.inputs[0].dtype.name)

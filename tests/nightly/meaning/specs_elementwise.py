@@ -30,8 +30,9 @@ def hard_sigmoid(d):
 
 @spec("Shrink")
 def shrink(d):
-    if is_int(d.of_input(0)):  # what a bias of one half adds to an integer the text does not say
-        return d.node([d.x(0, d.shape(), "small")], {"bias": d.maybe(d.pick(0.0, 1.0)), "lambd": d.pick(0.0, 1.0, 2.0)})
+    if is_int(d.of_input(0)):  # less than nothing has no unsigned number
+        halves = (0.5,) if d.of_input(0).kind == "i" else ()
+        return d.node([d.x(0, d.shape(), "small")], {"bias": d.maybe(d.pick(0.0, 1.0, *halves)), "lambd": d.pick(0.0, 1.0, 2.0)})
     return d.node([d.x(0, d.shape(), "wide")], {"bias": d.maybe(d.pick(0.0, 1.0, 0.5)), "lambd": d.maybe(d.pick(0.0, 1.0, 0.25))})
 
 
