@@ -53,33 +53,55 @@ static bool is_file_name(const char *name) {
     return true;
 }
 
-static tn_status name_files(running *r, bool pb) {
-    for (uint32_t i = 0; i < r->outputs; i++) {
-        const char *name = r->name[i];
-        bool good = !pb && is_file_name(name);
-        for (uint32_t k = 0; k < r->outputs && good; k++) {
-            char number[32]; /* the name that output k may have */
+/* By output: whether its file has its name. It has not where that is no file's name, or another's, or the number of one that has none. */
+static bool *own_names(const running *r, bool pb) {
+    bool *good = tn_alloc_array(NULL, r->outputs + 1u, sizeof *good);
+    for (uint32_t i = 0; i < r->outputs && good; i++) {
+        good[i] = !pb && is_file_name(r->name[i]);
+        for (uint32_t k = 0; k < r->outputs && good[i]; k++)
+            good[i] = k == i || strcmp(r->name[i], r->name[k]) != 0;
+    }
+    for (bool changed = true; changed && good;) {
+        changed = false;
+        for (uint32_t k = 0; k < r->outputs; k++) {
+            char number[32];
             snprintf(number, sizeof number, "output_%" PRIu32, k);
-            good = k == i || (strcmp(name, r->name[k]) != 0 && strcmp(name, number) != 0);
+            for (uint32_t i = 0; i < r->outputs && !good[k]; i++)
+                if (good[i] && strcmp(r->name[i], number) == 0) {
+                    good[i] = false;
+                    changed = true;
+                }
         }
+    }
+    return good;
+}
+
+static tn_status name_files(running *r, bool pb) {
+    bool *good = own_names(r, pb);
+    if (!good)
+        return TN_ERR_MEMORY;
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < r->outputs && status == TN_OK; i++) {
+        const char *name = r->name[i];
         tn_text path;
         tn_text_init(&path, NULL);
-        if (good)
+        if (good[i])
             tn_text_printf(&path, "%s/%s.npy", r->options->output_dir, name);
         else
             tn_text_printf(&path, "%s/output_%" PRIu32 ".%s", r->options->output_dir, i, pb ? "pb" : "npy");
         if (path.failed) {
             tn_text_free(&path);
-            return TN_ERR_MEMORY;
+            status = TN_ERR_MEMORY;
+            break;
         }
         r->files[i] = path.data;
         if (!pb && tn_object_kind(r->out[i]) != TN_KIND_TENSOR) {
-            tn_fail(TN_ERR_UNSUPPORTED, "output '%s' is no tensor: .npy files hold tensors alone", name);
+            status = tn_fail(TN_ERR_UNSUPPORTED, "output '%s' is no tensor: .npy files hold tensors alone", name);
             tn_fail_hint("write it with --format pb");
-            return TN_ERR_UNSUPPORTED;
         }
     }
-    return TN_OK;
+    tn_free(NULL, good);
+    return status;
 }
 
 static tn_status write_pb(const char *path, const tn_object *object, const char *name) {

@@ -183,6 +183,14 @@ for backend in ref cpu; do
     cmp "$work/twice-$backend/output_0.npy" "$work/twice-$backend/output_1.npy" || fail "the two .npy are not the same"
 done
 expect 0 info "$work/twice.txt"
+# names like the numbers of outputs are names; but where an output has none, its number is its own
+printf 'tenon 1\ngraph (%%1 "x": f32[2]) -> ("output_1", "output_2", "c") {\n  %%2 = neg(%%1) : f32[2]\n  %%3 = exp(%%1) : f32[2]\n  return(%%1, %%2, %%3)\n}\n' >"$work/numbers.txt"
+expect 0 run "$work/numbers.txt" --input [1,2] --output-dir "$work/numbers"
+[ "$(ls "$work/numbers" | tr '\n' ' ')" = "c.npy output_1.npy output_2.npy " ] || fail "names of outputs: $(ls "$work/numbers")"
+sed 's/"c"/"c\/d"/' "$work/numbers.txt" >"$work/unnamed.txt"
+expect 0 run "$work/unnamed.txt" --input [1,2] --output-dir "$work/unnamed"
+[ "$(ls "$work/unnamed" | tr '\n' ' ')" = "output_1.npy output_2.npy " ] && fail "two outputs in one file"
+cmp "$work/unnamed/output_1.npy" "$work/numbers/output_2.npy" || fail "output 1 is not where its number says"
 # a tapped value comes on top: the outputs and the kernels are those of a run without it
 [ -f "$net" ] && for level in 0 1 2; do
     expect 0 run "$net" --input x=[[1,-2,3]] -O$level --verbose
