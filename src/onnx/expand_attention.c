@@ -79,6 +79,20 @@ static tn_status read_inputs(tn_expand *x, attention *a) {
         *to = tn_concat(g, 2, 2, both);
         TN_BUILT(x, *to);
     }
+    const struct {
+        tn_value a, b;
+        int axis;
+        const char *text;
+    } same[] = {{a->q, a->k, 0, "'K' must have the batch of 'Q'"},
+                {a->q, a->v, 0, "'V' must have the batch of 'Q'"},
+                {a->q, a->k, 3, "heads of 'K' must have the size of those of 'Q'"},
+                {a->k, a->v, 1, "'V' must have the heads of 'K'"},
+                {a->k, a->v, 2, "'V' must have the length of 'K'"}};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        TN_RULE(
+            x,
+            !tn_dim_never_equal(g, tn_value_dim(g, same[i].a, same[i].axis), tn_value_dim(g, same[i].b, same[i].axis)),
+            "%s", same[i].text);
     a->batch = tn_value_dim(g, a->q, 0);
     a->heads = tn_value_dim(g, a->q, 1);
     a->q_length = tn_value_dim(g, a->q, 2);

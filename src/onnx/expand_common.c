@@ -344,6 +344,8 @@ tn_status tn_expand_windows(tn_expand *x, tn_windows *w, const tn_dim *kernel, b
     for (int i = 0; i < n; i++) {
         w->in[i] = tn_expand_dim(x, 0, 2 + i);
         tn_dim k = tn_size(x, w->kernel[i]);
+        TN_RULE(x, kernel || w->kernel[i], "attribute 'kernel_shape' must have an entry for each of %d spatial axes",
+                n);
         if (kernel) {
             TN_RULE(x, !w->kernel[i] || !tn_dim_never_equal(g, k, kernel[i]),
                     "attribute 'kernel_shape' disagrees with the weights on axis %d", i);

@@ -260,6 +260,9 @@ static tn_status expand_loop(tn_expand *x) {
             return tn_expand_later(x, "needs the types of its trip count and condition");
         TN_RULE(x, tn_value_dtype(g, v) == (i ? TN_BOOL : TN_I64), "%s is %s: it must be %s",
                 i ? "the condition" : "the trip count", tn_dtype_name(tn_value_dtype(g, v)), i ? "bool" : "i64");
+        for (int k = 0; k < tn_value_rank(g, v); k++)
+            TN_RULE(x, !tn_dim_never_equal(g, tn_value_dim(g, v, k), tn_size(x, 1)), "%s must be one %s",
+                    i ? "the condition" : "the trip count", i ? "bool" : "number");
         v = tn_reshape_dims(g, v, 0, NULL);
         *(i ? &in[1] : &limit) = v;
     }
