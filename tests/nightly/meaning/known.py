@@ -474,3 +474,10 @@ known("Slice", ORT, "a step of the least integer goes backwards like others", la
 unsaid("Resize", "integers that floats of 64 bits do not hold", lambda c: is_int(c.inputs[0].dtype) and (np.abs(c.inputs[0].astype(np.float64)) > 2.0 ** 53).any())
 known("Imputer", ORT, "a value for each of the last axis", lambda c: c.inputs[0].ndim != 2)
 known("Dropout", STANDARD, "8 bits stay 8 bits", lambda c: c.invalid and "float8" in c.inputs[0].dtype.name)
+unsaid("Shrink", "infinity added to an integer", lambda c: is_int(c.inputs[0].dtype) and not np.isfinite(attr(c, "bias", 0.0)))
+unsaid("ReduceMean", "integers that floats of 64 bits do not hold", lambda c: is_int(c.inputs[0].dtype) and (np.abs(c.inputs[0].astype(np.float64)) > 2.0 ** 53).any())
+unsaid("GroupNormalization InstanceNormalization LayerNormalization RMSNormalization", "what has no square of its type",
+       lambda c: any(x is not None and is_float(x.dtype) and (np.abs(x.astype(np.float64)) > 1e18).any() for x in c.inputs))
+unsaid("AffineGrid", "infinity times a zero", lambda c: has(c, np.isnan, np.isinf))
+unsaid("QLinearMatMul QLinearConv", "on which side of a half the product of scales of half precision falls", lambda c: any(
+    x is not None and x.dtype.itemsize == 2 and is_float(x.dtype) for x in c.inputs))
