@@ -268,7 +268,7 @@ static tn_status as_it_stands(tn_contract *c, const tn_op *op) {
     tn_value *in = tn_alloc_array(g->heap, inputs + 1u, sizeof *in);
     tn_type *types = tn_alloc_array(g->heap, outputs + 1u, sizeof *types);
     tn_attr *list = tn_alloc_array(g->heap, attrs + 1u, sizeof *list);
-    tn_status status = in && types && list ? TN_OK : tn_error_status();
+    tn_status status = in && types && list ? TN_OK : TN_ERR_MEMORY;
     for (uint32_t i = 0; status == TN_OK && i < inputs; i++)
         in[i] = tn_c_in(c, i);
     for (uint32_t i = 0; status == TN_OK && i < outputs; i++)

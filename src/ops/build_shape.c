@@ -158,7 +158,7 @@ tn_value tn_expand_dims(tn_graph *g, tn_value x, uint32_t count, const int *axes
 }
 
 tn_value tn_squeeze(tn_graph *g, tn_value x, uint32_t count, const int *axes) {
-    tn_dim old[TN_MAX_RANK], dims[TN_MAX_RANK], fit[TN_MAX_RANK];
+    tn_dim old[TN_MAX_RANK], dims[TN_MAX_RANK], fit[TN_MAX_RANK] = {{0}};
     int64_t chosen[TN_MAX_RANK];
     if (!tn_build_ranked(g, "tn_squeeze", 1, &x) || !count)
         return count ? TN_NULL_VALUE : x;
