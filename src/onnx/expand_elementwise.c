@@ -158,9 +158,13 @@ static tn_status expand_sum(tn_expand *x) {
 }
 static tn_status expand_mean(tn_expand *x) {
     TN_TRY(check_same(x));
-    tn_value sum = fold(x, tn_add);
+    tn_graph *g = x->graph;
+    tn_dtype dtype = tn_expand_dtype(x, 0), in = tn_wide(dtype); /* rounded once */
+    tn_value sum = tn_cast(g, tn_expand_input(x, 0), in);
+    for (uint32_t i = 1; i < x->inputs; i++)
+        sum = tn_add(g, sum, tn_cast(g, tn_expand_input(x, i), in));
     TN_BUILT(x, sum);
-    return tn_expand_set(x, 0, x->inputs > 1 ? tn_div(x->graph, sum, tn_scalar_like(x->graph, sum, x->inputs)) : sum);
+    return tn_expand_set(x, 0, tn_cast(g, tn_div(g, sum, tn_scalar(g, in, x->inputs)), dtype));
 }
 
 static tn_status expand_where(tn_expand *x) {
