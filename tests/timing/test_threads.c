@@ -185,12 +185,10 @@ static void test_idle(void **state) {
         product p = start(0);
         seconds_of(&p);
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); /* the spin is over */
-        double before = processor_seconds();
-        double beside = other_process();
-        nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
-        used = processor_seconds() - before;
-        used = used / (beside + 0.3);
-        ratio[i] = beside / alone;
+        double before = processor_seconds(), begin = tn_clock();
+        nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
+        used = (processor_seconds() - before) / (tn_clock() - begin);
+        ratio[i] = other_process() / alone;
         drop(&p);
     }
     qsort(ratio, ROUNDS, sizeof *ratio, by_value);
