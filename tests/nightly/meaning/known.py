@@ -423,6 +423,8 @@ left_open("TreeEnsembleRegressor", "the same with bases, which ONNX Runtime gets
 left_open("ArgMax ArgMin", "of no rows there is no position to find: nothing", lambda c: len(c.inputs[0].shape) > 1 and 0 in (
     c.inputs[0].shape[:attr(c, "axis", 0) % c.inputs[0].ndim] + c.inputs[0].shape[attr(c, "axis", 0) % c.inputs[0].ndim + 1:]))
 
+known("Mean", STANDARD, "a sum of half precision on the way to a mean is rounded at each step", lambda c: c.inputs[0].dtype.itemsize == 2 and len(c.inputs) > 2)
+
 # --- broken nodes of which another result is no fault ----------------------------------------------------------------------------------------
 
 known("Unique", ORT, "a NaN is a value like others: it is not lost among them", lambda c: has(c, np.isnan))
