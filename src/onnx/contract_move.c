@@ -13,9 +13,9 @@ static const tn_dim *dims_of(const tn_contract *c, const char *attr) {
 /* --- shapes ---------------------------------------------------------------------------------------------------------------------------- */
 
 /* One size that is not known becomes -1, sizes that stay where they are 0: then nothing needs to be read at run time. */
-static tn_status reshape(tn_contract *c) {
+static tn_status reshape_of(tn_contract *c, tn_value from) {
     tn_graph *g = c->g;
-    tn_value x = tn_c_in(c, 0);
+    tn_value x = tn_c_in(c, 0); /* of the sizes of `from` */
     tn_type type = tn_c_type(c, 0);
     const tn_dim *given = dims_of(c, "shape");
     int rank = tn_type_rank(g, type), open = 0;
@@ -45,7 +45,48 @@ static tn_status reshape(tn_contract *c) {
     else
         shape = tn_c_dims(c, (uint32_t)rank, dims);
     bool as_said = zero || !(open == 0 || (open == 1 && one_open));
-    return tn_c_set(c, 0, tn_c_emit(c, "Reshape", 2, (tn_value[]){x, shape}, as_said, &keep_zero, type));
+    return tn_c_set(c, 0, tn_c_emit(c, "Reshape", 2, (tn_value[]){from, shape}, as_said, &keep_zero, type));
+}
+
+static tn_status reshape(tn_contract *c) {
+    return reshape_of(c, tn_c_in(c, 0));
+}
+
+/* x and a tensor of `dims` without any entry along the axis, one after the other: x, if its other sizes are those. */
+static tn_value with_nothing(tn_contract *c, tn_value x, int rank, const tn_dim *dims, int axis) {
+    tn_graph *g = c->g;
+    tn_dim sizes[TN_MAX_RANK];
+    tn_tensor *t = tn_tensor_create_in(g->heap, tn_value_dtype(g, tn_c_in(c, 0)), 0, NULL);
+    for (int i = 0; i < rank; i++)
+        sizes[i] = i == axis ? tn_dim_const(g, 0) : dims[i];
+    tn_value zero = t ? tn_graph_constant(g, t) : (tn_value){0}, shape = tn_c_dims(c, (uint32_t)rank, sizes);
+    tn_tensor_destroy(t);
+    if (!t)
+        tn_graph_stick(g);
+    if (!zero.id || !shape.id || !x.id)
+        return (tn_value){0};
+    tn_value nothing = tn_c_two(c, "Expand", zero, shape, (tn_type){0});
+    return tn_c_emit(c, "Concat", 2, (tn_value[]){x, nothing}, 1, &TN_A_INT("axis", axis), (tn_type){0});
+}
+
+/* Concat refuses parts that differ on other axes, also of tensors without elements, of which Reshape would take any. Reshape all the
+   same: there are runtimes whose Concat does not look at what has no elements. */
+static tn_status fit(tn_contract *c) {
+    tn_graph *g = c->g;
+    tn_value x = tn_c_in(c, 0), more;
+    int rank = tn_type_rank(g, tn_c_type(c, 0));
+    tn_dim dims[TN_MAX_RANK];
+    if (rank == 0)
+        return tn_c_set(c, 0, tn_c_one(c, "Identity", x, tn_c_type(c, 0)));
+    memcpy(dims, dims_of(c, "shape"), (size_t)rank * sizeof *dims);
+    if (rank == 1) {
+        dims[1] = tn_dim_const(g, 1);
+        more = tn_c_i64s(c, 1, (int64_t[]){1});
+        x = with_nothing(c, tn_c_two(c, "Unsqueeze", x, more, (tn_type){0}), 2, dims, 1);
+    } else {
+        x = with_nothing(c, with_nothing(c, x, rank, dims, 0), rank, dims, 1);
+    }
+    return x.id ? reshape_of(c, x) : tn_graph_check(g);
 }
 
 static tn_status transpose(tn_contract *c) {
@@ -295,7 +336,7 @@ const tn_contract_row tn_contract_move[] = {
     {"reshape", reshape, NULL},
     {"transpose", transpose, NULL},
     {"broadcast", broadcast, NULL},
-    {"fit", reshape, NULL}, /* as near as ONNX comes: it lets sizes of nothing pass */
+    {"fit", fit, NULL},
     {"slice", slice, NULL},
     {"pad", pad, NULL},
     {"concat", concat, NULL},

@@ -78,6 +78,7 @@ bool tn_contract_is_one_way(const tn_graph *g, tn_node node) {
         {"random_mt19937", always},
         {"group_norm", always}, /* a new meaning in operator set 21 */
         {"lookup", always},
+        {"fit", always},     /* the same of its inputs' sizes */
         {"require", always}, /* whoever runs the operator checks its inputs */
         {"couple", always},
         {"tree_ensemble", always},

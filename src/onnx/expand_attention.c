@@ -17,6 +17,7 @@ static tn_status split_heads(tn_expand *x, uint32_t input, int64_t heads, tn_val
     if (!dims)
         return tn_error_status();
     TN_RULE(x, heads > 0, "a tensor of rank 3 needs the number of heads");
+    TN_RULE(x, heads <= INT32_MAX, "input %u: %" PRId64 " heads are too many", (unsigned)input, heads);
     if (tn_dim_is_const(g, dims[2], &width))
         TN_RULE(x, width % heads == 0, "input %u: %" PRId64 " columns cannot be divided among %" PRId64 " heads",
                 (unsigned)input, width, heads);
@@ -367,15 +368,16 @@ static tn_status expand_rotary(tn_expand *x) {
         TN_TRY(split_heads(x, 0, tn_expand_int(x, "num_heads"), &v));
     TN_BUILT(x, v);
     tn_dim size = tn_value_dim(g, v, 3), two = tn_size(x, 2), zero = tn_size(x, 0), turned = size;
-    int64_t part = tn_expand_int(x, "rotary_embedding_dim"), n;
+    int64_t part = tn_expand_int(x, "rotary_embedding_dim"), n = 0;
     TN_RULE(x, part >= 0, "attribute 'rotary_embedding_dim' is %" PRId64, part);
     if (part)
         turned = tn_size(x, part);
     if (tn_dim_is_const(g, turned, &n))
         TN_RULE(x, n % 2 == 0, "%" PRId64 " entries cannot be rotated in pairs", n);
+    TN_RULE(x, tn_dim_is_const(g, size, &n) ? part <= n : true,
+            "'rotary_embedding_dim' is %" PRId64 ", but a head has %" PRId64 " entries", part, n);
     v = tn_expand_sure(x, v, 3, part ? tn_dim_max(g, size, turned) : tn_dim_mul(g, tn_dim_floordiv(g, size, two), two));
     TN_BUILT(x, v);
-    TN_RULE(x, tn_dim_is_const(g, size, &n) ? part <= n : true, "'rotary_embedding_dim' is larger than a head");
     tn_dim half = tn_dim_floordiv(g, turned, two);
     const tn_dim cache[3] = {tn_value_dim(g, v, 0), tn_value_dim(g, v, 2), half};
     TN_TRY(read_cache(x, 1, "cos_cache", wide, cache, &cosine));

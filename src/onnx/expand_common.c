@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "ops/support.h"
+
 tn_dim tn_size(tn_expand *x, int64_t value) {
     return tn_dim_const(x->graph, value);
 }
@@ -136,6 +138,22 @@ tn_value tn_expand_sure(tn_expand *x, tn_value value, int axis, tn_dim want) {
         return (tn_value){0};
     fit[axis] = want;
     return tn_fit(x->graph, tn_fit(x->graph, value, fit), dims);
+}
+
+tn_status tn_expand_spread_to(tn_expand *x, uint32_t input, const char *name, int rank, const tn_dim *dims,
+                              tn_value *out) {
+    tn_graph *g = x->graph;
+    int own = tn_expand_rank(x, input);
+    TN_RULE(x, own <= rank, "'%s' has rank %d, more than the input, which has %d", name, own, rank);
+    for (int i = 0; i < own; i++) {
+        tn_dim have = tn_expand_dim(x, input, i), want = dims[rank - own + i];
+        char a[64], b[64];
+        TN_RULE(x, !tn_dim_never_equal(g, have, want) || !tn_dim_never_equal(g, have, tn_size(x, 1)),
+                "axis %d of '%s' has size %s: it must be 1, or that of the input's axis %d, %s", i, name,
+                tn_dim_describe(g, have, a, sizeof a), rank - own + i, tn_dim_describe(g, want, b, sizeof b));
+    }
+    *out = tn_broadcast(g, tn_expand_input(x, input), rank, dims);
+    return TN_OK;
 }
 
 tn_value tn_expand_listed(tn_expand *x, tn_value list, tn_dim size) {

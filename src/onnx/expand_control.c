@@ -384,19 +384,21 @@ static void is_known(void *ctx, uint32_t symbol) {
     s->found = s->found && one.found;
 }
 
-/* Where the sizes of inputs say what a state becomes in a step, it has to be that before the first: also if there is none. */
-static tn_status hold_states(tn_expand *x, const body *b, uint32_t count, tn_value *in) {
+/* Where the sizes of inputs say what a state becomes in a step (`types`, of all axes but the first `lead`), it has to be that before
+   the first: also if there is none. */
+static tn_status hold_states(tn_expand *x, uint32_t states, const tn_type *types, int lead, uint32_t count,
+                             tn_value *in) {
     tn_graph *g = x->graph;
-    for (uint32_t i = 0; i < b->carried; i++) {
+    for (uint32_t i = 0; i < states; i++) {
         int rank = tn_value_rank(g, in[i]);
-        if (rank <= 0 || !b->after[i].id || tn_type_kind(g, b->after[i]) != TN_KIND_TENSOR ||
-            tn_type_rank(g, b->after[i]) != rank)
+        if (rank <= lead || !types[i].id || tn_type_kind(g, types[i]) != TN_KIND_TENSOR ||
+            tn_type_rank(g, types[i]) != rank - lead)
             continue;
         tn_dim *before = tn_expand_value_dims(x, in[i]), *after = before ? tn_expand_value_dims(x, in[i]) : NULL;
         if (!after)
             return tn_error_status();
-        for (int k = 0; k < rank; k++) {
-            tn_dim dim = tn_type_dims(g, b->after[i])[k];
+        for (int k = lead; k < rank; k++) {
+            tn_dim dim = tn_type_dims(g, types[i])[k - lead];
             symbols s = {.g = g, .count = count, .in = in, .found = true};
             tn_dim_symbols(&g->dims, dim, is_known, &s);
             after[k] = s.found ? dim : after[k];
@@ -457,6 +459,9 @@ static tn_status expand_scan(tn_expand *x) {
         moved(rank, axis, 0, perm);
         if (axis)
             in[i] = tn_transpose(g, in[i], perm);
+        TN_BUILT(x, in[i]);
+        TN_RULE(x, !tn_dim_never_equal(g, tn_value_dim(g, in[i], 0), tn_value_dim(g, in[states], 0)),
+                "input %u has another number of steps than input %u", (unsigned)i, (unsigned)states);
         if (ways[i - states])
             in[i] = reversed(x, in[i]);
         tn_dim *dims = tn_expand_value_dims(x, in[i]);
@@ -470,7 +475,7 @@ static tn_status expand_scan(tn_expand *x) {
         b.types[n] = tn_type_tensor(g, TN_I64, 0, NULL);
     }
     TN_TRY(settle(x, &b));
-    TN_TRY(hold_states(x, &b, n, in));
+    TN_TRY(hold_states(x, states, b.after, 0, n, in));
     tn_attr attr[2] = {TN_A_INT("carried", states)};
     uint32_t attrs = 1;
     TN_TRY(tn_expand_loop_rows(x, b.region, b.carried, 0, attr, &attrs));
@@ -505,7 +510,7 @@ typedef struct batched {
     tn_value length;    /* i64 scalar, with lengths */
     bool counted;       /* the entry's number is the last argument */
     tn_value entry;     /* what tells it from others, if so */
-    tn_type *after;     /* [states], as in body */
+    tn_type *after;     /* [states], as in body; those of one entry */
     tn_status status;
 } batched;
 
@@ -585,12 +590,19 @@ static tn_status expand_scan_batched(tn_expand *x) {
     if (!in || !out)
         return tn_error_status();
     for (uint32_t i = 0; i < x->inputs; i++) {
-        if (!tn_expand_has(x, i)) {
-            TN_RULE(x, i == 0, "input %u is missing", (unsigned)i);
-            continue;
-        }
         int rank = tn_expand_rank(x, i);
-        TN_RULE(x, rank >= (i > s.states ? 2 : 1), "input %u has rank %d: axes are missing", (unsigned)i, rank);
+        TN_RULE(x, i == 0 || tn_expand_has(x, i), "input %u is missing", (unsigned)i);
+        TN_RULE(x, !tn_expand_has(x, i) || rank >= (i > s.states ? 2 : 1), "input %u has rank %d: axes are missing",
+                (unsigned)i, rank);
+    }
+    for (uint32_t i = 0; i < x->inputs; i++) { /* all are of one batch, and all that is scanned of as many steps */
+        if (!tn_expand_has(x, i))
+            continue;
+        TN_RULE_SIZE(x, i, 0, tn_expand_dim(x, s.states + 1, 0), "input %u has another batch than input %u",
+                     (unsigned)i, (unsigned)s.states + 1);
+        if (i > s.states)
+            TN_RULE_SIZE(x, i, 1, tn_expand_dim(x, s.states + 1, 1),
+                         "input %u has another number of steps than input %u", (unsigned)i, (unsigned)s.states + 1);
         in[i - !s.lengths] =
             i == 0 ? tn_expand_counted(x, 0, tn_expand_size_value(x, tn_expand_dim(x, s.states + 1, 1), TN_I64),
                                        "sequence_lens")
@@ -606,6 +618,16 @@ static tn_status expand_scan_batched(tn_expand *x) {
     }
     tn_status status = tn_scan(g, 0, NULL, count, in, build_entry, &s, s.results, out);
     TN_TRY(s.status != TN_OK ? s.status : status);
+    if (s.states && s.after) { /* what its states become is known only now */
+        tn_node scan = tn_value_producer(g, out[0]);
+        tn_insertion at = tn_graph_insertion(g);
+        tn_graph_insert_before(g, scan);
+        status = hold_states(x, s.states, s.after, 1, count, in + s.lengths);
+        tn_graph_set_insertion(g, at);
+        TN_TRY(status);
+        for (uint32_t i = 0; i < s.states; i++)
+            TN_TRY(tn_node_set_input(g, scan, i + s.lengths, in[i + s.lengths]));
+    }
     for (uint32_t i = 0; i < x->outputs && i < s.results; i++)
         TN_TRY(tn_expand_set(x, i, out[i]));
     return TN_OK;

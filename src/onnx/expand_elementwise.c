@@ -103,14 +103,14 @@ static tn_status expand_bit_shift(tn_expand *x) {
 /* The slope is broadcast to the input. */
 static tn_status expand_prelu(tn_expand *x) {
     tn_graph *g = x->graph;
-    tn_value in = tn_expand_input(x, 0), slope = tn_expand_input(x, 1);
+    tn_value in = tn_expand_input(x, 0), slope;
     int rank = tn_expand_rank(x, 0);
     const tn_dim *dims = tn_expand_dims_copy(x, 0);
     if (!dims)
         return tn_error_status();
     int own = tn_expand_rank(x, 1);
-    slope = tn_broadcast(g, slope, rank, dims);
-    for (int i = 0; i < own && own <= rank; i++) { /* where nothing is negative, too, and no slope is read */
+    TN_TRY(tn_expand_spread_to(x, 1, "slope", rank, dims, &slope));
+    for (int i = 0; i < own; i++) { /* where nothing is negative, too, and no slope is read */
         int axis = rank - own + i;
         tn_dim have = tn_expand_dim(x, 1, i);
         if (!tn_size_is(x, have, 1))

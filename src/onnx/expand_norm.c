@@ -155,7 +155,7 @@ static tn_status expand_group_norm(tn_expand *x) {
     int rank = tn_expand_rank(x, 0), axis = 2;
     int64_t groups = tn_expand_int(x, "num_groups"), channels;
     TN_RULE(x, rank >= 2, "the input has rank %d: at least 2 are needed (batch, channels)", rank);
-    TN_RULE(x, groups >= 1, "attribute 'num_groups' is %" PRId64, groups);
+    TN_RULE(x, groups >= 1 && groups <= INT32_MAX, "attribute 'num_groups' is %" PRId64, groups);
     TN_TRY(stash_type(x, &(tn_dtype){0}));
     const tn_dim *dims = tn_expand_dims_copy(x, 0);
     if (!dims)
@@ -202,16 +202,11 @@ static tn_status last_axes(tn_expand *x, int axes[TN_MAX_RANK], int *count) {
     return TN_OK;
 }
 
-/* An input broadcast to input 0's shape. */
-static tn_value like_input(tn_expand *x, uint32_t input, const tn_dim *dims) {
-    return tn_broadcast(x->graph, tn_expand_input(x, input), tn_expand_rank(x, 0), dims);
-}
-
 static tn_status expand_layer_norm(tn_expand *x) {
     tn_graph *g = x->graph;
     tn_dtype dtype = tn_expand_dtype(x, 0), stash;
     int axes[TN_MAX_RANK], n;
-    tn_value mean, variance, v = tn_cast(g, tn_expand_input(x, 0), tn_wide(dtype));
+    tn_value mean, variance, scale, bias, v = tn_cast(g, tn_expand_input(x, 0), tn_wide(dtype));
     TN_TRY(last_axes(x, axes, &n));
     TN_TRY(stash_type(x, &stash));
     const tn_dim *dims = tn_expand_dims_copy(x, 0);
@@ -219,9 +214,12 @@ static tn_status expand_layer_norm(tn_expand *x) {
         return tn_error_status();
     statistics(x, v, n, axes, &mean, &variance);
     tn_value inverse = inverse_deviation(x, variance);
-    tn_value y = tn_mul(g, tn_cast(g, tn_mul(g, tn_sub(g, v, mean), inverse), dtype), like_input(x, 1, dims));
-    if (tn_expand_has(x, 2))
-        y = tn_add(g, y, like_input(x, 2, dims));
+    TN_TRY(tn_expand_spread_to(x, 1, "Scale", tn_expand_rank(x, 0), dims, &scale));
+    tn_value y = tn_mul(g, tn_cast(g, tn_mul(g, tn_sub(g, v, mean), inverse), dtype), scale);
+    if (tn_expand_has(x, 2)) {
+        TN_TRY(tn_expand_spread_to(x, 2, "B", tn_expand_rank(x, 0), dims, &bias));
+        y = tn_add(g, y, bias);
+    }
     if (tn_expand_wants(x, 1))
         TN_TRY(tn_expand_set(x, 1, tn_cast(g, mean, stash)));
     if (tn_expand_wants(x, 2))
@@ -241,7 +239,9 @@ static tn_status expand_rms_norm(tn_expand *x) {
         return tn_error_status();
     tn_value inverse = inverse_deviation(x, tn_expand_mean(x, tn_mul(g, v, v), n, axes));
     tn_value normal = tn_cast(g, tn_mul(g, v, inverse), tn_expand_dtype(x, 1));
-    return tn_expand_set(x, 0, tn_mul(g, normal, like_input(x, 1, dims)));
+    tn_value scale;
+    TN_TRY(tn_expand_spread_to(x, 1, "scale", tn_expand_rank(x, 0), dims, &scale));
+    return tn_expand_set(x, 0, tn_mul(g, normal, scale));
 }
 
 /* --- by a norm ------------------------------------------------------------------------------------------------------------------------------ */

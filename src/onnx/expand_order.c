@@ -38,6 +38,8 @@ static tn_status expand_top_k(tn_expand *x) {
     if (tn_expand_contents_dims(x, 1, &k, 1) != 1)
         return tn_expand_later(x, "needs the value of 'K'");
     TN_RULE(x, !tn_size_at_most(x, k, -1), "'K' is negative");
+    if (tn_dim_is_const(g, k, &want))
+        TN_RULE(x, want <= (int64_t)1 << 40, "'K' is %" PRId64 ", which is too large", want);
     if (tn_dim_is_const(g, k, &want) && tn_dim_is_const(g, tn_expand_dim(x, 0, axis), &have))
         TN_RULE(x, want <= have, "'K' is %" PRId64 ", but the axis has %" PRId64 " elements", want, have);
     const tn_attr attrs[] = {TN_A_DIMS("k", 1, &k), TN_A_INT("axis", axis),

@@ -113,7 +113,10 @@ static tn_status read_granularity(tn_expand *x, granularity *q) {
     TN_RULE(x, x->version >= 13 || tn_quant_may_be_single(x, 1), "the scale must be one number before operator set 13");
     if (x->version < 13)
         return TN_OK;
-    TN_TRY(tn_expand_axis(x, tn_expand_int(x, "axis"), q->rank, &q->axis));
+    int64_t axis = tn_expand_int(x, "axis"); /* of no matter for a single number, which the scale may turn out to be */
+    if ((axis < -q->rank || axis >= q->rank) && tn_quant_may_be_single(x, 1) && !x->final)
+        return tn_expand_later(x, "needs the sizes of the scale");
+    TN_TRY(tn_expand_axis(x, axis, q->rank, &q->axis));
     if (!q->block) {
         TN_RULE(x, scale == 1, "the scale has rank %d: without 'block_size' it must be one number or a list", scale);
         TN_RULE(x, q->rank >= 1 && !tn_dim_never_equal(g, tn_expand_dim(x, 1, 0), q->dims[q->axis]),

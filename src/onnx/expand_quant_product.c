@@ -190,6 +190,14 @@ static tn_status convolution(tn_expand *x, operand *a, operand *b, tn_dim *chann
     tn_dim inputs = tn_dim_mul(g, weights[1], tn_size(x, groups));
     TN_SIZED(x, inputs);
     TN_RULE_SIZE(x, a->value, 1, inputs, "the input's channels are not 'group' times axis 1 of the weights");
+    if (tn_quant_zero(x, b->zero) && tn_expand_has(x, b->zero) && tn_expand_rank(x, b->zero) == 1 &&
+        !tn_quant_is_single(x, b->zero)) { /* nothing reads zeros: their number is the weights' all the same */
+        TN_RULE_SIZE(x, b->zero, 0, weights[0], "input %u must be one number, or one for each output channel",
+                     (unsigned)b->zero);
+        weights = tn_expand_dims_copy(x, b->value);
+        if (!weights)
+            return tn_error_status();
+    }
     TN_TRY(tn_expand_windows(x, &w, weights + 2, true, false));
     *channels = weights[0];
     if (tn_expand_has(x, a->zero)) /* of the right size also when it is 0 */

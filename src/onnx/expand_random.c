@@ -165,17 +165,17 @@ static tn_status expand_multinomial(tn_expand *x) {
 /* --- dropout ------------------------------------------------------------------------------------------------------------------ */
 
 /* Nothing is dropped. The mask says true everywhere (before operator set 10: 1 in the data's dtype). */
-static tn_status keep_all(tn_expand *x, tn_dtype mask) {
+static tn_status keep_all(tn_expand *x, tn_value in, tn_dtype mask) {
     const tn_dim *dims = tn_expand_dims_copy(x, 0);
     if (!dims)
         return tn_error_status();
     if (tn_expand_wants(x, 1))
         TN_TRY(tn_expand_set(x, 1, tn_expand_full(x, mask, 1, tn_expand_rank(x, 0), dims)));
-    return tn_expand_set(x, 0, tn_expand_input(x, 0));
+    return tn_expand_set(x, 0, in);
 }
 
 static tn_status expand_dropout_first(tn_expand *x) {
-    return keep_all(x, tn_expand_dtype(x, 0));
+    return keep_all(x, tn_expand_input(x, 0), tn_expand_dtype(x, 0));
 }
 
 /* The one element of a constant input. */
@@ -210,9 +210,16 @@ static tn_status expand_dropout(tn_expand *x) {
     bool known_ratio = !tn_expand_has(x, 1) || known_number(x, 1, &ratio);
     tn_dtype dtype = tn_expand_dtype(x, 0), in = tn_is_float(dtype) ? tn_wide(dtype) : TN_F32;
     int rank = tn_expand_rank(x, 0);
-    if ((known && training == 0) || (known_ratio && ratio == 0)) /* NOLINT: exactly zero */
-        return keep_all(x, TN_BOOL);
     TN_RULE(x, !known_ratio || (ratio >= 0 && ratio < 1), "the ratio is not in [0, 1)");
+    tn_value data = tn_expand_input(x, 0);
+    if (!known_ratio) {
+        tn_value shown = tn_cast(g, tn_reshape_dims(g, tn_expand_input(x, 1), 0, NULL), TN_F32);
+        tn_value holds =
+            tn_and(g, tn_greater_equal(g, shown, tn_scalar(g, TN_F32, 0)), tn_less(g, shown, tn_scalar(g, TN_F32, 1)));
+        data = tn_require(g, data, holds, "the ratio is {0}: it is not in [0, 1)", 1, &shown);
+    }
+    if ((known && training == 0) || (known_ratio && ratio == 0)) /* NOLINT: exactly zero */
+        return keep_all(x, data, TN_BOOL);
     const tn_dim *dims = tn_expand_dims_copy(x, 0);
     if (!dims)
         return tn_error_status();
@@ -228,7 +235,7 @@ static tn_status expand_dropout(tn_expand *x) {
         keep = tn_or(g, keep, tn_not(g, on));
         scale = tn_select(g, on, scale, one);
     }
-    tn_value y = tn_mul(g, tn_cast(g, tn_expand_input(x, 0), in), tn_cast(g, keep, in));
+    tn_value y = tn_mul(g, tn_cast(g, data, in), tn_cast(g, keep, in));
     if (tn_expand_wants(x, 1))
         TN_TRY(tn_expand_set(x, 1, keep));
     return tn_expand_set(x, 0, tn_cast(g, tn_mul(g, y, scale), dtype));

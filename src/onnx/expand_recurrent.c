@@ -362,6 +362,9 @@ static tn_status expand_layer(tn_expand *x, cell_kind kind, int each, const char
     if (tn_expand_has_attr(x, "hidden_size")) {
         TN_RULE(x, tn_expand_int(x, "hidden_size") > 0, "attribute 'hidden_size' is %" PRId64,
                 tn_expand_int(x, "hidden_size"));
+        TN_RULE(x, tn_expand_int(x, "hidden_size") <= INT64_MAX / (2 * gates_of[l.kind]),
+                "attribute 'hidden_size' is %" PRId64 ": 'W' would have more rows than can be counted",
+                tn_expand_int(x, "hidden_size"));
         tn_dim given = tn_size(x, tn_expand_int(x, "hidden_size"));
         TN_RULE(x, !tn_dim_never_equal(g, given, l.hidden), "attribute 'hidden_size' disagrees with the shape of R");
         l.hidden = given;

@@ -123,8 +123,8 @@ static tn_status expand_linear_attention(tn_expand *x) {
     bool gated_delta = tn_expand_string_is(x, "update_rule", "gated_delta");
     linear l = {.gated = gated_delta || tn_expand_string_is(x, "update_rule", "gated"),
                 .delta = gated_delta || tn_expand_string_is(x, "update_rule", "delta")};
-    TN_RULE(x, heads > 0 && groups > 0 && heads % groups == 0, "%" PRId64 " query heads and %" PRId64 " key heads",
-            heads, groups);
+    TN_RULE(x, heads > 0 && groups > 0 && heads <= INT32_MAX && heads % groups == 0,
+            "%" PRId64 " query heads and %" PRId64 " key heads", heads, groups);
     TN_RULE(x, tn_expand_has(x, 4) == l.gated,
             "'decay' goes with the update rules gated and gated_delta, and only with them");
     TN_RULE(x, tn_expand_has(x, 5) == l.delta,
@@ -258,6 +258,8 @@ static tn_status expand_tensor_scatter(tn_expand *x) {
                        2, shown);
     if (!circular)
         start = tn_expand_within(x, start, zero, tn_sub(g, all, n), "write_indices");
+    else
+        start = tn_mod(g, start, all); /* before anything is taken from it: it may be any number */
     start = tn_reshape_dims(g, start, 3, batch);
     tn_dim grid[3] = {dims[0], outer, dims[axis]}, prefix[3] = {dims[0], outer, one};
     tn_value from = tn_sub(g, tn_iota(g, TN_I64, 3, grid, 2), start); /* [batch, outer, places] */

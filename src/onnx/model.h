@@ -85,7 +85,7 @@ tn_status tn_onnx_expand_writable(tn_graph *graph, uint64_t max_nodes);
 tn_status tn_onnx_give_seeds(tn_graph *graph);
 /* Expands a graph that is thrown away afterwards, to learn why one of the nodes that `nodes` names (lines "from ORIGIN", as errors have
    them, among others) does not take what its inputs are: the error of the first that does not. TN_OK: nothing is to be said against
-   them. Other nodes may fail. */
+   them. Other nodes may fail. NULL: why any node does not. */
 tn_status tn_onnx_explain(tn_graph *graph, const char *nodes);
 #define TN_ONNX_MAX_VALUE ((uint64_t)1 << 40)
 

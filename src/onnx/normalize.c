@@ -473,6 +473,10 @@ tn_status tn_onnx_normalize(tn_expand *x) {
     x->in = n.in;
     x->outputs = tn_node_output_count(g, x->node);
     TN_TRY(apply_rules(&n));
+    if (x->row->flags & TN_ONNX_VARIADIC && n.inputs > 1 && !n.in[n.inputs - 1].value.id &&
+        n.in[n.inputs - 1].form == TN_INPUT_VALUE)
+        return tn_expand_fail(x, "its input %u has no name: of operands that repeat none may be left out",
+                              n.inputs - 1);
     while (n.inputs && !n.in[n.inputs - 1].value.id && n.in[n.inputs - 1].form == TN_INPUT_VALUE)
         n.inputs--;
     x->inputs = n.inputs;

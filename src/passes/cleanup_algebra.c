@@ -52,9 +52,67 @@ static tn_value other_than(const tn_graph *g, tn_node n, bool (*neutral)(const t
     return tn_node_has_trait(g, n, TN_COMMUTATIVE) && neutral(g, n, a) ? b : (tn_value){0};
 }
 
+/* Whether a broadcast repeats what only a run can tell to be 1, or of the size it has already. */
+static bool spread_may_not_fit(const tn_graph *g, tn_value from, tn_value to) {
+    int lead = tn_value_rank(g, to) - tn_value_rank(g, from);
+    for (int i = 0; i < tn_value_rank(g, from); i++) {
+        int64_t size;
+        tn_dim dim = tn_value_dim(g, from, i);
+        if (!tn_dim_equal(g, dim, tn_value_dim(g, to, lead + i)) && !(tn_dim_is_const(g, dim, &size) && size == 1))
+            return true;
+    }
+    return false;
+}
+
+/* The same of other views: sizes that are not known stay, and those that are known multiply to the same. */
+static bool view_may_not_fit(const tn_graph *g, tn_value from, tn_value to) {
+    int64_t before = 1, after = 1, size;
+    bool used[TN_MAX_RANK] = {false};
+    int rank = tn_value_rank(g, to);
+    for (int i = 0; i < tn_value_rank(g, from); i++) {
+        tn_dim dim = tn_value_dim(g, from, i);
+        int k = 0;
+        if (tn_dim_is_const(g, dim, &size)) {
+            if (__builtin_mul_overflow(before, size, &before))
+                return true;
+            continue;
+        }
+        while (k < rank && (used[k] || tn_value_dim(g, to, k).id != dim.id))
+            k++;
+        if (k == rank)
+            return true;
+        used[k] = true;
+    }
+    for (int i = 0; i < rank; i++)
+        if (!used[i] &&
+            (!tn_dim_is_const(g, tn_value_dim(g, to, i), &size) || __builtin_mul_overflow(after, size, &after)))
+            return true;
+    return before != after;
+}
+
+/* Whether `v`, looked at through elementwise operators and views, asks for sizes that only a run can tell to fit: who drops it drops
+   that refusal. */
+static bool may_not_fit(const tn_graph *g, tn_value v, int look) {
+    tn_node maker = tn_value_producer(g, v);
+    if (!maker.id || look == MAX_LOOK ||
+        !(tn_node_has_trait(g, maker, TN_ELEMENTWISE) || tn_node_has_trait(g, maker, TN_VIEW)))
+        return false;
+    tn_value from = tn_node_input(g, maker, 0);
+    if (tn_node_has_trait(g, maker, TN_VIEW) && tn_value_rank(g, from) >= 0 && tn_value_rank(g, v) >= 0) {
+        bool spread = strcmp(tn_node_op_name(g, maker), "broadcast") == 0;
+        if (spread ? spread_may_not_fit(g, from, v) : view_may_not_fit(g, from, v))
+            return true;
+    }
+    for (uint32_t i = 0; i < tn_node_input_count(g, maker); i++)
+        if (may_not_fit(g, tn_node_input(g, maker, i), look + 1))
+            return true;
+    return false;
+}
+
 static tn_status drop_neutral(tn_rewriter *r, tn_node n, bool (*neutral)(const tn_graph *g, tn_node n, tn_value v)) {
-    tn_value x = other_than(tn_rewriter_graph(r), n, neutral);
-    return x.id ? tn_cleanup_forward(r, n, x) : TN_OK;
+    const tn_graph *g = tn_rewriter_graph(r);
+    tn_value x = other_than(g, n, neutral), a = tn_node_input(g, n, 0), b = tn_node_input(g, n, 1);
+    return x.id && !may_not_fit(g, x.id == a.id ? b : a, 0) ? tn_cleanup_forward(r, n, x) : TN_OK;
 }
 
 static bool is_one(const tn_graph *g, tn_node n, tn_value v) {
@@ -139,33 +197,12 @@ static tn_status once_is_enough(tn_rewriter *r, tn_node n) {
     return inner.id ? tn_cleanup_forward(r, n, tn_node_input(g, n, 0)) : TN_OK;
 }
 
-/* Whether `v`, looked at through elementwise operators and views, broadcasts sizes that only a run can tell to fit: who drops it
-   drops that refusal. */
-static bool may_not_fit(const tn_graph *g, tn_value v, int look) {
-    tn_node maker = tn_value_producer(g, v);
-    if (!maker.id || look == MAX_LOOK ||
-        !(tn_node_has_trait(g, maker, TN_ELEMENTWISE) || tn_node_has_trait(g, maker, TN_VIEW)))
-        return false;
-    bool spread = strcmp(tn_node_op_name(g, maker), "broadcast") == 0;
-    int lead = spread ? tn_value_rank(g, v) - tn_value_rank(g, tn_node_input(g, maker, 0)) : 0;
-    for (int i = lead; spread && i < tn_value_rank(g, v); i++) {
-        int64_t size;
-        tn_dim from = tn_value_dim(g, tn_node_input(g, maker, 0), i - lead);
-        if (!tn_dim_equal(g, from, tn_value_dim(g, v, i)) && !(tn_dim_is_const(g, from, &size) && size == 1))
-            return true;
-    }
-    for (uint32_t i = 0; i < tn_node_input_count(g, maker); i++)
-        if (may_not_fit(g, tn_node_input(g, maker, i), look + 1))
-            return true;
-    return false;
-}
-
 /* select(c, x, x); select(true, x, y); select(false, x, y) */
 static tn_status known_select(tn_rewriter *r, tn_node n) {
     const tn_graph *g = tn_rewriter_graph(r);
     tn_value a = tn_node_input(g, n, 1), b = tn_node_input(g, n, 2);
     if (a.id == b.id)
-        return tn_cleanup_forward(r, n, a);
+        return may_not_fit(g, tn_node_input(g, n, 0), 0) ? TN_OK : tn_cleanup_forward(r, n, a);
     const tn_tensor *t = tn_cleanup_uniform(g, tn_node_input(g, n, 0));
     if (!t || t->dtype != TN_BOOL)
         return TN_OK;

@@ -73,7 +73,7 @@ static bool same_name(const char *operator, const char * primitive) {
 /* What was said before follows what is said now. */
 static void say_both(const tn_error_record *now, const tn_error_record *before) {
     tn_error_record both = *now;
-    both.status = before->status;
+    both.status = TN_ERR_INPUT;
     tn_error_restore(&both);
     tn_fail_where("at run time: %s", before->what);
     tn_error_save(&both);
@@ -98,7 +98,9 @@ static void say_operator(const tn_error_record *before) {
         }
     if (length > 300 || strncmp(before->what, line, word) == 0)
         return;
-    snprintf(now.what, sizeof now.what, "%.*s: %.600s", (int)length, line, before->what);
+    /* what "require" says are the operator's own words */
+    const char *words = strncmp(before->what, "require: ", 9) == 0 ? before->what + 9 : before->what;
+    snprintf(now.what, sizeof now.what, "%.*s: %.600s", (int)length, line, words);
     tn_error_restore(&now);
 }
 
@@ -106,19 +108,22 @@ void tn_session_say_rule(tn_session *s, uint32_t n, const tn_binding *in) {
     const tn_graph *model = s->model->graph;
     tn_error_record before, now = {.status = TN_OK};
     tn_error_save(&before);
-    if (!strstr(before.where, "from "))
+    /* What is too large for this machine may be what no rule allows: any node's, for the largest value need not be the first wrong one. */
+    bool large = before.status == TN_ERR_LIMIT || before.status == TN_ERR_MEMORY;
+    if (!large && !strstr(before.where, "from "))
         return;
     if (!has_onnx_nodes(model)) { /* expanded before it was saved: the rules are gone, the names are not */
-        say_operator(&before);
+        if (!large)
+            say_operator(&before);
         return;
     }
     tn_graph *g = tn_graph_clone(model, NULL, NULL);
-    if (g && feed_all(g, n, in) == TN_OK && tn_onnx_explain(g, before.where) == TN_ERR_MODEL)
+    if (g && feed_all(g, n, in) == TN_OK && tn_onnx_explain(g, large ? NULL : before.where) == TN_ERR_MODEL)
         tn_error_save(&now);
     tn_graph_destroy(g);
     tn_error_restore(&before);
-    if (now.status == TN_OK)
-        say_operator(&before);
-    else if (strcmp(now.what, before.what) != 0)
+    if (now.status != TN_OK && strcmp(now.what, before.what) != 0)
         say_both(&now, &before);
+    else if (now.status == TN_OK && !large)
+        say_operator(&before);
 }

@@ -247,10 +247,12 @@ static tn_status run_counted(tn_session *s, uint32_t n_in, const tn_binding *in,
     tn_lane *lane = NULL;
     tn_call *call = tn_session_acquire(s, n_in, in, n_out, out, &lane);
     tn_status status = call && lane ? run_lane(s, call, lane, &stop, in, out, options) : tn_error_status();
+    if (status == TN_ERR_LIMIT || status == TN_ERR_MEMORY || (status == TN_ERR_INPUT && call)) {
+        tn_session_say_rule(s, n_in, in);
+        status = tn_error_status();
+    }
     if (status == TN_ERR_LIMIT && !strstr(tn_error_where(), "the largest"))
         tn_session_say_largest(s);
-    if (status == TN_ERR_INPUT && call)
-        tn_session_say_rule(s, n_in, in);
     if (call)
         tn_session_give_back(s, call, lane);
     return status;

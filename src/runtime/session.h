@@ -61,7 +61,8 @@ struct tn_session {
 void tn_session_say_largest(const tn_session *session);
 
 /* --- refused.c ------------------------------------------------------------------------------------------------------------------ */
-/* After a run that failed because its inputs do not fit: says so in the words of the ONNX operator, as far as it can be told. */
+/* After a run that failed because its inputs do not fit, or need more than there is: says so in the words of the ONNX operator, as far
+   as it can be told. Where a limit hid that they do not fit the error is TN_ERR_INPUT then. */
 void tn_session_say_rule(tn_session *session, uint32_t inputs, const tn_binding *input);
 
 /* --- call.c --------------------------------------------------------------------------------------------------------------------- */

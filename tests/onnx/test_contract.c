@@ -180,6 +180,63 @@ static void primitives_come_back(void **state) {
         out_and_back(all[k].name, all[k].build);
 }
 
+/* Runs y of x and w, of these sizes. */
+static tn_status fit_runs(tn_model *model, int backend, int rank, const int64_t *x_dims, const int64_t *w_dims) {
+    tn_tensor *x = tn_tensor_create(TN_F32, rank, x_dims), *w = tn_tensor_create(TN_F32, rank, w_dims), *y = NULL;
+    tn_session *s = tn_session_create(
+        model, TN_OPTIONS(tn_session_options, .backend = backend ? TN_BACKEND_CPU : TN_BACKEND_REFERENCE));
+    assert_non_null(s);
+    const tn_binding in[] = {{.name = "x", .tensor = x}, {.name = "w", .tensor = w}};
+    tn_status status = tn_session_run(s, 2, in, 1, (const tn_output[]){{.name = "y", .tensor = &y}});
+    if (status == TN_OK)
+        assert_int_equal(tn_tensor_count(y), tn_tensor_count(x));
+    tn_tensor_destroy(x);
+    tn_tensor_destroy(w);
+    tn_tensor_destroy(y);
+    tn_session_destroy(s);
+    return status;
+}
+
+/* "fit" refuses other sizes than it names when it is written as operators of the standard, too: of all sizes, also of nothing. */
+static void fits_are_kept(void **state) {
+    (void)state;
+    for (int rank = 0; rank <= 3; rank++) {
+        tn_graph *g = tn_graph_create();
+        const tn_shape none = {0};
+        const tn_shape shapes[2][4] = {{none, TN_SHAPE("A"), TN_SHAPE("A", "B"), TN_SHAPE("A", "B", "C")},
+                                       {none, TN_SHAPE("P"), TN_SHAPE("P", "Q"), TN_SHAPE("P", "Q", "R")}};
+        tn_value x = tn_input(g, "x", TN_F32, shapes[0][rank]), w = tn_input(g, "w", TN_F32, shapes[1][rank]);
+        tn_dim dims[3] = {{0}};
+        for (int k = 0; k < rank; k++)
+            dims[k] = tn_value_dim(g, w, k);
+        tn_set_output(g, "y", tn_fit(g, x, dims));
+        assert_int_equal(tn_graph_save(g, path), TN_OK);
+        tn_model *model[2] = {tn_model_from_graph(g, NULL), tn_model_load(path, NULL)};
+        if (!model[0] || !model[1])
+            fail_msg("%s", tn_error_message());
+        int refused = 0, cases = 1;
+        for (int k = 0; k < 2 * rank; k++)
+            cases *= 3;
+        for (int c = 0; c < cases; c++) {
+            int64_t sizes[6];
+            for (int k = 0, rest = c; k < 6; k++, rest /= 3)
+                sizes[k] = rest % 3;
+            bool same = memcmp(sizes, sizes + rank, (size_t)rank * sizeof *sizes) == 0;
+            refused += !same;
+            for (int run = 0; run < 4; run++) {
+                tn_status status = fit_runs(model[run / 2], run % 2, rank, sizes, sizes + rank);
+                if (same ? status != TN_OK : status != TN_ERR_INPUT)
+                    fail_msg("rank %d, case %d, run %d: status %d: %s", rank, c, run, (int)status,
+                             status ? tn_error_message() : "");
+            }
+        }
+        assert_true(rank == 0 || refused > 0);
+        tn_model_destroy(model[0]);
+        tn_model_destroy(model[1]);
+        tn_graph_destroy(g);
+    }
+}
+
 /* A constant that is repeated is written once. */
 static void repeated_values_stay_small(void **state) {
     (void)state;
@@ -211,6 +268,7 @@ static void what_has_no_operator_is_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(primitives_come_back),
+        cmocka_unit_test(fits_are_kept),
         cmocka_unit_test(repeated_values_stay_small),
         cmocka_unit_test(what_has_no_operator_is_named),
     };

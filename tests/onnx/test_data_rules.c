@@ -226,6 +226,8 @@ static void is_refused(const rule *r, tn_model *model, const char *form, uint32_
                      status ? tn_error_message() : "");
         if (says && (strncmp(tn_error_what(), r->op, strlen(r->op)) != 0 || !strstr(tn_error_what(), "'n'")))
             fail_msg("%s, %s, %s: the node is not named: %s", r->op, form, run_paths[p].name, tn_error_message());
+        if (says && strstr(tn_error_what(), "require"))
+            fail_msg("%s, %s, %s: a primitive is named: %s", r->op, form, run_paths[p].name, tn_error_message());
         tn_object_destroy(y);
         tn_session_destroy(s);
     }

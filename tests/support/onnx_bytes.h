@@ -64,6 +64,8 @@ static inline tn_text node_bytes(const char *op, const char *name, const char *i
             size_t n = strcspn(p, ",");
             tn_wire_put_bytes(&node, f + 1, p, n);
             p += n + (p[n] == ',');
+            if (!*p && p[-1] == ',') /* one more, without a name */
+                tn_wire_put_bytes(&node, f + 1, p, 0);
         }
     put_text(&node, 3, name);
     put_text(&node, 4, op);
