@@ -4,4 +4,4 @@
 seed=${TENON_SEED:-$RANDOM}
 echo "TENON_SEED=$seed"
 meaning --seed "$seed" --draws "${TENON_DRAWS:-200}" --seconds 2400
-meaning --seed "$seed" --draws "${TENON_DRAWS:-100}" --seconds 2400 --invalid --kinds crash sanitizer backends harness accepted meaning
+meaning --seed "$seed" --draws "${TENON_DRAWS:-100}" --seconds 2400 --invalid --kinds crash sanitizer backends forms harness accepted meaning differs

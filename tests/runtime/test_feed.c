@@ -188,21 +188,31 @@ static void test_many_sets(void **state) {
     tn_graph_destroy(g);
 }
 
+enum { MOST = 64 };
+
+/* Names the values of the main region, constants or not, "value 0", "value 1", ...; how many there are. */
+static uint32_t name_all(tn_graph *g, bool constants, char names[MOST][16]) {
+    uint32_t n = 0;
+    tn_node last = tn_region_last(g, tn_graph_region(g));
+    for (tn_node node = tn_region_first(g, tn_graph_region(g)); node.id != last.id && n < MOST;
+         node = tn_node_next(g, node)) {
+        if (!constants && tn_node_has_trait(g, node, TN_CONSTANT))
+            continue;
+        snprintf(names[n], sizeof names[n], "value %u", n);
+        tn_value_set_name(g, tn_node_output(g, node, 0), names[n]);
+        n++;
+    }
+    return n;
+}
+
 /* Every named value of networks, fetched, then fed back: the output is what it was. */
 static void test_networks(void **state) {
     (void)state;
     for (int kind = 0; kind < NET_KINDS; kind++)
         for (int form = 0; form < 4; form++) {
             tn_graph *g = net_build(NULL, (net_kind)kind, form % 2 ? 3 : -1, form % 2 ? 8 : -1);
-            uint32_t n = 0;
-            char name[16], names[64][16];
-            tn_node last = tn_region_last(g, tn_graph_region(g));
-            for (tn_node node = tn_region_first(g, tn_graph_region(g)); node.id != last.id && n < 64;
-                 node = tn_node_next(g, node)) {
-                snprintf(name, sizeof name, "value %u", n);
-                tn_value_set_name(g, tn_node_output(g, node, 0), name);
-                memcpy(names[n++], name, sizeof name);
-            }
+            char names[MOST][16];
+            uint32_t n = name_all(g, true, names);
             tn_model *model = tn_model_from_graph(g, NULL);
             tn_session *s = tn_session_create(
                 model, TN_OPTIONS(tn_session_options, .backend = form / 2 ? TN_BACKEND_REFERENCE : TN_BACKEND_CPU,
@@ -231,6 +241,97 @@ static void test_networks(void **state) {
         }
 }
 
+/* What the reference interpreter computed under each name. */
+typedef struct seen {
+    char (*names)[16];
+    tn_tensor *value[MOST];
+    uint32_t count, found;
+} seen;
+
+static void see(void *user, const char *name, const tn_object *object) {
+    seen *s = user;
+    for (uint32_t i = 0; i < s->count; i++)
+        if (strcmp(s->names[i], name) == 0 && tn_object_tensor((tn_object *)(uintptr_t)object)) {
+            s->found += s->value[i] == NULL;
+            tn_tensor_destroy(s->value[i]);
+            s->value[i] = tn_tensor_copy(tn_object_tensor((tn_object *)(uintptr_t)object));
+        }
+}
+
+static void is_near(const tn_tensor *got, const tn_tensor *want, const char *what) {
+    double error = 0, size = 0;
+    if (tn_tensor_dtype(got) != tn_tensor_dtype(want) || tn_tensor_rank(got) != tn_tensor_rank(want) ||
+        tn_tensor_count(got) != tn_tensor_count(want))
+        fail_msg("%s has another type than the reference says", what);
+    for (int i = 0; i < tn_tensor_rank(got); i++)
+        assert_int_equal(tn_tensor_dims(got)[i], tn_tensor_dims(want)[i]);
+    for (int64_t i = 0; i < tn_tensor_count(got); i++) {
+        double a = tn_tensor_get_f64(got, i), b = tn_tensor_get_f64(want, i);
+        error += (a - b) * (a - b);
+        size += b * b;
+    }
+    if (!(error <= 1e-10 * size + 1e-20))
+        fail_msg("%s is not what the reference computes on the way: error %g of %g", what, error, size);
+}
+
+/* Row V4: an inner value of a compiled model, tapped, is what the reference interpreter has there when it runs the whole model; what is
+   asked for with it keeps its bits, and the plan without it its kernels. */
+static void test_v4_taps(void **state) {
+    (void)state;
+    for (int kind = 0; kind < NET_KINDS; kind++)
+        for (int form = 0; form < 6; form++) {
+            static const tn_level levels[] = {TN_LEVEL_0, TN_LEVEL_1, TN_LEVEL_2};
+            tn_graph *g = net_build(NULL, (net_kind)kind, form % 2 ? 3 : -1, form % 2 ? 8 : -1);
+            char names[MOST][16], what[100];
+            seen s = {.names = names, .count = name_all(g, false, names)};
+            tn_model *model = tn_model_from_graph(g, NULL);
+            tn_session *whole = tn_session_create(model, TN_OPTIONS(tn_session_options, .backend = TN_BACKEND_REFERENCE,
+                                                                    .level = TN_LEVEL_0, .tap = see, .tap_user = &s));
+            tn_session *plan = tn_session_create(
+                model, TN_OPTIONS(tn_session_options, .backend = TN_BACKEND_CPU, .level = levels[form / 2]));
+            tn_tensor *x = net_input((net_kind)kind, 3, 8, 7);
+            tn_tensor *want = run_one(whole, "x", tn_tensor_retain(x), "y"),
+                      *y = run_one(plan, "x", tn_tensor_retain(x), "y");
+            assert_true(want && y);
+            is_near(y, want, "y");
+            assert_int_equal(s.found, s.count); /* none was optimised away there */
+            tn_session_report before, after;
+            assert_int_equal(tn_session_describe(plan, &before), TN_OK);
+            for (uint32_t i = 0; i < s.count; i++) {
+                snprintf(what, sizeof what, "%s, form %d: %s", net_names[kind], form, names[i]);
+                tn_tensor *alone = run_one(plan, "x", tn_tensor_retain(x), names[i]), *beside = NULL, *again = NULL;
+                if (!alone)
+                    fail_msg("%s: %s", what, tn_error_message());
+                is_near(alone, s.value[i], what);
+                if (tn_session_run(plan, 1, (const tn_binding[]){{.name = "x", .tensor = x}}, 2,
+                                   (const tn_output[]){{.name = "y", .tensor = &again},
+                                                       {.name = names[i], .tensor = &beside}}) != TN_OK)
+                    fail_msg("%s: %s", what, tn_error_message());
+                if (memcmp(tn_tensor_data(again), tn_tensor_data(y), tn_tensor_bytes(y)) != 0 ||
+                    memcmp(tn_tensor_data(beside), tn_tensor_data(alone), tn_tensor_bytes(alone)) != 0)
+                    fail_msg("%s: other bits when both are asked for", what);
+                tn_tensor_destroy(alone);
+                tn_tensor_destroy(beside);
+                tn_tensor_destroy(again);
+            }
+            assert_int_equal(tn_session_describe(plan, &after), TN_OK);
+            assert_int_equal(after.kernels, before.kernels);
+            tn_tensor *last = run_one(plan, "x", tn_tensor_retain(x), "y");
+            assert_non_null(last);
+            assert_memory_equal(tn_tensor_data(last), tn_tensor_data(y), tn_tensor_bytes(y));
+            for (uint32_t i = 0; i < s.count; i++)
+                tn_tensor_destroy(s.value[i]);
+            tn_tensor_destroy(last);
+            tn_tensor_destroy(want);
+            tn_tensor_destroy(y);
+            tn_tensor_destroy(x);
+            tn_session_destroy(whole);
+            tn_session_destroy(plan);
+            tn_model_destroy(model);
+            tn_graph_destroy(g);
+        }
+}
+
 /* One of several outputs: computes only what it needs, and needs only its inputs. */
 static void test_some_outputs(void **state) {
     (void)state;
@@ -253,8 +354,8 @@ static void test_some_outputs(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_two_layers), cmocka_unit_test(test_errors),
-                                       cmocka_unit_test(test_many_sets), cmocka_unit_test(test_networks),
-                                       cmocka_unit_test(test_some_outputs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_two_layers),   cmocka_unit_test(test_errors),
+                                       cmocka_unit_test(test_many_sets),    cmocka_unit_test(test_networks),
+                                       cmocka_unit_test(test_some_outputs), cmocka_unit_test(test_v4_taps)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,12 @@
 case. Tenon must then agree with the other one, or has no witness. `cast_first`: the values are right, the dtype is not.
 `left_open`: broken nodes that the text does not forbid, whatever the evaluators ask for; what it says of them is in texts.py."""
 import numpy as np
+from onnx import defs
 
 import judges
 import judges_ml
 import texts
-from draw import STRING, is_float, is_int
+from draw import DTYPES, STRING, is_float, is_int
 
 STANDARD, ORT = "standard", "ort"
 ROWS, CASTS, OPEN, UNSAID = [], [], [], []
@@ -63,6 +64,13 @@ def is_cast(case, who):
 def attr(case, name, default=None):
     v = case.attrs.get(name)
     return default if v is None else v
+
+
+def taken(case):
+    """The types of input 0 that the operator's text in this operator set lists."""
+    schema = defs.get_schema(case.op, case.opset, case.domain or "")
+    names = [t for p in schema.type_constraints if p.type_param_str == schema.inputs[0].type_str for t in p.allowed_type_strs]
+    return {DTYPES[n[7:-1]] for n in names if n[7:-1] in DTYPES}
 
 
 def padded(case):
@@ -413,6 +421,11 @@ left_open("ConvTranspose", "an output_shape beyond what the kernel reaches: the 
     s * (n - 1) + o + (k - 1) * e + 1 < size for size, s, n, o, k, e in zip(
         attr(c, "output_shape"), attr(c, "strides", [1] * 9), c.inputs[0].shape[2:], attr(c, "output_padding", [0] * 9), c.inputs[1].shape[2:],
         attr(c, "dilations", [1] * 9))))
+left_open("ConvTranspose", "output_padding is less than the stride or the dilation; the text has both words, ONNX Runtime wants it less than the stride",
+          lambda c: any(s <= o < e for o, s, e in zip(attr(c, "output_padding"), attr(c, "strides", [1] * 9), attr(c, "dilations", [1] * 9))),
+          lambda c: judges.SAYS["ConvTranspose"](c))
+left_open("Bernoulli", "of any float to any number; the evaluators have not all types", lambda c: c.inputs[0].dtype in (np.float64, np.float16) or
+          attr(c, "dtype") is not None)
 left_open("OneHotEncoder", "elements of a tensor of any rank: one axis more", lambda c: c.inputs[0].ndim not in (1, 2), texts.one_hot_encoder)
 left_open("MeanVarianceNormalization", "of all floats; the evaluators' body has constants of f32", lambda c: c.inputs[0].dtype.name in ("float16", "float64"), texts.mean_variance)
 left_open("LSTM GRU RNN", "no steps: the state stays", lambda c: c.inputs[0].shape[1 if attr(c, "layout") else 0] == 0, texts.without_steps)
@@ -440,9 +453,10 @@ unsaid("Attention FlexAttention", "what takes no part may be no number", lambda 
 unsaid("Cast CastLike", "f8e8m0 of a negative number: it has no sign", lambda c: (c.inputs[0] < 0).any() and (
     attr(c, "to") == 24 or c.op == "CastLike" and "e8m0" in c.inputs[1].dtype.name))
 unsaid("Pow", "a power that is no number, or no integer's size, as an integer", lambda c: is_int(c.inputs[0].dtype))
-unsaid("OneHotEncoder QuantizeLinear DynamicQuantizeLinear Cast CastLike ReduceLogSum ReduceLogSumExp", "what is no number, or infinite, as an integer",
+unsaid("OneHot OneHotEncoder QuantizeLinear DynamicQuantizeLinear QLinearConv QLinearMatMul Cast CastLike ReduceLogSum ReduceLogSumExp", "what is no number, or infinite, as an integer",
        lambda c: has(c, np.isnan, np.isinf) or is_int(c.inputs[0].dtype) and c.op.startswith("ReduceLog"))
-known("LSTM GRU RNN", ORT, "of no steps the state stays as it was given", lambda c: c.invalid and c.inputs[4] is not None and (c.inputs[4] == 0).any())
+known("LSTM GRU RNN", ORT, "of no steps the state stays as it was given", lambda c: c.invalid and (
+    c.inputs[4] is not None and (c.inputs[4] == 0).any() or c.inputs[0].shape[1 if attr(c, "layout") else 0] == 0))
 known("OneHot", STANDARD, "values are put there; it adds what one lacks to the other, which rounds", lambda c: is_float(c.inputs[2].dtype) and (np.abs(c.inputs[2]) > 1e6).any())
 unsaid("BlackmanWindow HannWindow HammingWindow", "a window cut to integers: of 1 less a rounding 0 is left", lambda c: attr(c, "output_datatype", 1) not in (1, 10, 11, 16))
 unsaid("Cast CastLike", "a number as an integer of a type that has it not", lambda c: is_float(c.inputs[0].dtype) and (np.abs(c.inputs[0]) > 1e9).any())
@@ -462,6 +476,27 @@ unsaid("Gemm", "integers times what is no number, or no integer's size", lambda 
     not abs(attr(c, k, 1.0)) < 1e9 for k in ("alpha", "beta")))
 unsaid("Upsample GridSample", "how a number between integers is rounded", lambda c: is_int(c.inputs[0].dtype) and attr(c, "mode", "linear") != "nearest")
 unsaid("Upsample Resize", "infinity times a weight of 0", lambda c: attr(c, "mode", "nearest") != "nearest" and has(c, np.isnan, np.isinf))
+known("LeakyRelu", STANDARD, "what is not negative is not multiplied; it adds alpha times 0", lambda c: not np.isfinite(attr(c, "alpha", 0.01)))
+known("Softmax LogSoftmax", ORT, "the largest of numbers among which is NaN or infinity", lambda c: has(c, np.isnan, np.isinf))
+known("Slice", ORT, "the largest integer is beyond the last element for every step; with a negative one it is taken for the end of the tensor",
+      lambda c: c.invalid and (c.inputs[2] >= 2 ** 31 - 1).any() and len(c.inputs) > 4 and c.inputs[4] is not None and (c.inputs[4] < 0).any())
+known("DequantizeLinear", ORT, "the difference of 32-bit integers is no 32-bit integer", lambda c: c.invalid and c.inputs[0].dtype == np.int32 and
+      c.inputs[2] is not None and (np.abs(c.inputs[2].astype(np.int64)) > 2 ** 30).any())
+known("Resize Upsample", STANDARD, "a complex number has two parts", lambda c: c.inputs[0].dtype.kind == "c")
+known("GridSample", ORT, "what is far outside is outside; positions are 32-bit integers to it", lambda c: (np.abs(c.inputs[1].astype(np.float64)) > 1e8).any())
+known("MaxPool", ORT, "minus infinity is less than the least finite number", lambda c: c.invalid and has(c, np.isinf))
+unsaid("Gemm", "sums and products that are no numbers of the type", lambda c: is_int(c.inputs[0].dtype) and any(
+    x is not None and (np.abs(x.astype(np.float64)) > 1e8).any() for x in c.inputs))
+unsaid("Loop", "of no trips: of what sizes the rows would be", lambda c: c.inputs[0] is not None and (c.inputs[0] <= 0).all() or
+       c.inputs[1] is not None and not c.inputs[1].any())
+unsaid("LinearRegressor LinearClassifier SVMRegressor SVMClassifier", "whether a list is one row or a column", lambda c: c.inputs[0].ndim != 2)
+unsaid("MelWeightMatrix", "a rate below 1", lambda c: c.inputs[2] is not None and (c.inputs[2] < 1).any())
+unsaid("Adam Adagrad Momentum", "infinity times a coefficient of 0", lambda c: has(c, np.isnan, np.isinf))
+left_open("TreeEnsembleClassifier TreeEnsembleRegressor TreeEnsemble", "no features: there are trees that read none", lambda c: c.inputs[0].shape[-1] == 0)
+left_open("CenterCropPad Compress Concat DepthToSpace Expand Flatten Gather GatherElements GatherND Identity Pad Reshape ReverseSequence Scatter "
+          "ScatterElements ScatterND Shape Size Slice SpaceToDepth Split SplitToSequence Squeeze TensorScatter Tile Transpose Trilu Unsqueeze Where Unique",
+          "what only moves elements does so with those of any type in every version (element_types.py)",
+          lambda c: c.inputs[0].dtype not in taken(c))
 unsaid("GridSample RoiAlign MaxRoiPool", "what lies at positions that are no numbers", lambda c: has(c, np.isnan, np.isinf))
 unsaid("GlobalMaxPool MaxPool MaxRoiPool", "whether NaN is larger than numbers", lambda c: has(c, np.isnan))
 unsaid("Conv ConvTranspose DeformConv RNN GRU LSTM", "infinity times a zero that stands for nothing (padding, a state that is not given)",

@@ -200,6 +200,49 @@ def ask_whole(op, options, number, who):
     return evaluators.ask_apart(ask, [case.model().SerializeToString()], [case])[0]
 
 
+INVALID = ("model", "input")  # of one kind: what is wrong is seen in the file, or in what is fed
+
+
+def other_forms(options, cases, answers, tally, report):
+    """A node means the same whatever the file says of the shapes: all forms answer alike, or refuse it alike."""
+    drawn = [c.shapes for c in cases]
+    for form in ("fixed", "free", "none"):
+        for case in cases:
+            case.shapes = form
+        models = [case.model().SerializeToString() for case in cases]
+        for backend, first in zip(("ref", "cpu"), answers[:2]):
+            got, _ = evaluators.run_tenon(options.driver, backend, models, cases)
+            for case, shapes, one, two in zip(cases, drawn, first, got):
+                text = apart(one, two, case)
+                if text and form != shapes:
+                    tally["forms"] += 1
+                    report("forms", case.op, case, "%s: %s shapes against %s shapes: %s" % (backend, shapes, form, text))
+    for case, shapes in zip(cases, drawn):
+        case.shapes = shapes
+
+
+def apart(one, two, case):
+    """How two answers of Tenon differ, or None."""
+    R = evaluators.Refusal
+    if isinstance(one, R) and isinstance(two, R):
+        same = one.kind == two.kind or (one.kind in INVALID and two.kind in INVALID)
+        if any("does not fit in 64 bits" in a.text for a in (one, two)):
+            return None  # what a plan computes of sizes is its own
+        return None if same else "%r, %r" % (one, two)
+    if isinstance(one, R) or isinstance(two, R):
+        trips, go = (case.inputs + [None, None])[:2]
+        if case.op == "Loop" and (trips is not None and (trips <= 0).all() or go is not None and not go.any()):
+            return None  # a body that is not entered is looked at as far as its shapes are known
+        if "bytes would be needed" in (one.text if isinstance(one, R) else two.text):
+            return None  # how much memory a plan needs is its own
+        return "%s, %s" % (brief(one), brief(two))
+    if case.op == "Loop":  # of no trips: what size rows would have is not known in all forms
+        kept = [i for i, (a, b) in enumerate(zip(one, two)) if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.size == b.size == 0)]
+        one, two = [one[i] for i in kept], [two[i] for i in kept]
+    got = compare.differences(one, two, case)
+    return None if got and endless(case) else got
+
+
 def run_op(op, options, tally, report):
     numbers = [options.draw] if options.draw is not None else range(options.draws)
     for begin in range(0, len(numbers), BATCH):
@@ -220,6 +263,7 @@ def run_op(op, options, tally, report):
             answers.append(got)
             if "runtime error" in errors or "Sanitizer" in errors:
                 report("sanitizer", op, cases[0], errors[:3000])
+        other_forms(options, cases, answers, tally, report)
         answers.append(evaluators.ask_apart(evaluators.ask_standard, models, cases))
         answers.append(evaluators.ask_apart(evaluators.ask_ort, models, cases))
         for i, case in enumerate(cases):
@@ -239,9 +283,9 @@ def run_op(op, options, tally, report):
                     print("\n".join("    %s: %s" % (w, a) for w, a in zip(("ref", "cpu", "standard", "ort"), got)))
 
 
-FAULTS = ("crash", "sanitizer", "backends", "differs", "dispute", "refused", "unsupported", "harness", "nobody", "unjudged operators")
+FAULTS = ("crash", "sanitizer", "backends", "forms", "differs", "dispute", "refused", "unsupported", "harness", "nobody", "unjudged operators")
 # of a broken node: where one evaluator agrees with Tenon, what it is to the other is no rule
-OF_BROKEN = ("crash", "sanitizer", "backends", "harness", "accepted", "meaning", "differs")
+OF_BROKEN = ("crash", "sanitizer", "backends", "forms", "harness", "accepted", "meaning", "differs")
 
 
 def main():
