@@ -265,7 +265,10 @@ void tn_strip_run(tn_strip *s, tn_strip_part part, const tn_strip_block *b, cons
 
 #define PIECE_WORK (1 << 15) /* steps of elements; less is not worth another thread */
 #define PIECES 64
-#define BAND 16 /* rows of a crossed block */
+#define BAND 32 /* rows of a crossed block */
+/* Crossed blocks beside each other in what is read, before the next along the target's rows: else each line of the source would be the
+   only one read of its page, and no processor fetches ahead. */
+#define GROUP 16
 
 static int64_t parts(int64_t n, int64_t most) {
     return (n + most - 1) / most;
@@ -299,6 +302,7 @@ void tn_strip_walk_run(tn_strip_walk *w, tn_pool *pool) {
         if (!w->crossed)
             w->rows = parts(r->extent[w->tile], w->bands);
     }
+    w->group = w->crossed && w->stretches > 1 ? GROUP : 1;
     w->others = 0;
     w->blocks = w->stretches * w->bands;
     for (int i = 0; i < r->outer; i++)
@@ -318,11 +322,18 @@ bool tn_strip_range_next(tn_strip_range *q, tn_strip_block *b) {
     if (q->next == q->end)
         return false;
     int64_t index = q->next, stretch = 0, band = 0;
-    if (w->stretches > 1) {
+    if (w->group > 1) {
+        int64_t all = w->stretches * w->bands, at = index % all, first = at / (w->group * w->stretches) * w->group,
+                beside = w->bands - first < w->group ? w->bands - first : w->group;
+        index /= all;
+        at -= first * w->stretches;
+        stretch = at / beside;
+        band = first + at % beside;
+    } else if (w->stretches > 1) {
         stretch = index % w->stretches;
         index /= w->stretches;
     }
-    if (w->bands > 1) {
+    if (w->group == 1 && w->bands > 1) {
         band = index % w->bands;
         index /= w->bands;
     }

@@ -161,7 +161,7 @@ typedef struct tn_strip_walk {
     void *ctx;
     /* the rest is the walk's own */
     int order[TN_MACHINE_AXES], others;
-    int64_t stretch, stretches, rows, bands, blocks, per_piece;
+    int64_t stretch, stretches, rows, bands, group, blocks, per_piece;
 } tn_strip_walk;
 typedef struct tn_strip_range {
     const tn_strip_walk *w;
