@@ -14,7 +14,7 @@
 #define SHORT_RUN 8            /* shorter runs are packed into rows */
 #define WORTH (1 << 17)        /* multiply-adds: less is not worth another thread */
 #define PAYS 24                /* panels that read a row: less, and copying it costs more than it gains */
-#define FAR 64                 /* summed elements: how far ahead the columns of few rows are fetched */
+#define FAR 128                /* summed elements: how far ahead the columns of few rows are fetched */
 
 static int64_t batch_count_of_b(const tn_gemm *g) {
     int64_t n = 1;
@@ -301,7 +301,7 @@ static void few_tile(const tn_gemm_level *level, tn_gemm_tile *t, int64_t n, int
         out[j] = c[j] + first;
     t->c = out;
     t->columns = (int)(n - first < level->columns ? n - first : level->columns);
-    if (fetch && t->rows > 1) { /* processors fetch well enough by themselves for one */
+    if (fetch && t->rows > 4) { /* while few are computed, processors fetch better by themselves */
         t->ahead = (uintptr_t)t->b + (uintptr_t)(line * (t->rows > level->rows ? FAR : FAR / 2));
         t->ahead_step = line;
     }
