@@ -213,13 +213,14 @@ static bool prepare(group *g) {
     return true;
 }
 
-static tn_status run_group(group *g, const tn_kernel_args *args) {
+static tn_status run_group(group *g, const tn_kernel_args *args, bool in_blocks) {
     tn_rows rows;
-    if (g->count > 1 && prepare(g)) {
-        if (tn_rows_make(&rows, g->link, g->count, g->rows)) {
-            g->by_row = &rows;
-            g->scratch = rows.scratch;
-        }
+    bool together = g->count > 1 && prepare(g);
+    if (together && tn_rows_make(&rows, g->link, g->count, g->rows)) {
+        g->by_row = &rows;
+        g->scratch = rows.scratch;
+    }
+    if (g->by_row || (together && in_blocks)) {
         int64_t pieces = (g->blocks + g->per_piece - 1) / g->per_piece;
         if (tn_places_make(&g->places, g->heap, args->pool, pieces, g->scratch))
             tn_pool_run(args->pool, pieces, piece, g);
@@ -235,13 +236,19 @@ static tn_status run_group(group *g, const tn_kernel_args *args) {
     return TN_OK;
 }
 
-/* Whether what goes from kernel to kernel is more than the cache keeps anyway. */
-static bool is_large(const link *links, uint32_t count) {
+/* Bytes that go from kernel to kernel. */
+static double passed(const link *links, uint32_t count) {
     double bytes = 0;
     for (uint32_t i = 0; i < count; i++)
         if (links[i].r.kernel->readers)
             bytes += (double)links[i].r.outputs_count * (double)links[i].r.output[0].element;
-    return bytes > 2 * BLOCK_BYTES;
+    return bytes;
+}
+
+/* From how many such bytes on calls over single rows are worth their making, which all runs begin with; those of a softmax are the fewest. */
+static double rows_pay(const link *links) {
+    const tn_kernel *k = links[0].r.kernel;
+    return k->kind == TN_KERNEL_REDUCE && k->combine == TN_SCALAR_MAX ? 1 << 10 : 12 << 10;
 }
 
 /* --- long rows ------------------------------------------------------------------------------------------------------------------------ */
@@ -310,20 +317,22 @@ static bool is_long(const group *g, int most, group *longer) {
 }
 
 static tn_status run_links(link *links, uint32_t count, const tn_kernel_args *args) {
-    bool together = is_large(links, count);
+    double bytes = passed(links, count);
+    bool large = bytes > 2 * BLOCK_BYTES,
+         together = bytes > rows_pay(links); /* large: more than the cache keeps anyway */
     tn_status status = TN_OK;
     for (uint32_t first = 0; first < count && status == TN_OK;) {
         group g = {.link = links + first, .heap = args->heap, .rows = 1}, longer;
         int most = (int)(count - first);
         g.count = together ? grow(&g, most, ROW_BYTES) : 1;
-        if (together && g.count < most && is_long(&g, most, &longer)) {
+        if (large && g.count < most && is_long(&g, most, &longer)) {
             status = run_long(&longer, args);
             first += (uint32_t)longer.count;
             continue;
         }
         if (g.count > 1) /* is_long measured more */
             measure(&g, g.count);
-        status = run_group(&g, args);
+        status = run_group(&g, args, large);
         first += (uint32_t)g.count;
     }
     return status;

@@ -4,6 +4,9 @@
 
 #include "kernels/strip.h"
 #include "kernels/vector_math.h"
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
 
 /* As many lanes as one register has. */
 #if defined(__AVX512F__)
@@ -28,11 +31,11 @@ TN_VM void tn_vm_end_group(tn_strip_sums *s) {
 /* In registers: a part that is stored in halves and read whole waits for memory. */
 TN_VM void tn_vm_end_parts(const tn_vm_part *part, double *sum) {
 #if defined(__AVX512F__)
-    typedef float quarter __attribute__((vector_size(32)));
-    quarter low = __builtin_shufflevector(*part, *part, 0, 1, 2, 3, 4, 5, 6, 7);
-    quarter high = __builtin_shufflevector(*part, *part, 8, 9, 10, 11, 12, 13, 14, 15);
-    *(tn_vm_half *)(void *)sum += __builtin_convertvector(low, tn_vm_half);
-    *(tn_vm_half *)(void *)(sum + 8) += __builtin_convertvector(high, tn_vm_half);
+    /* compilers make four of the two conversions */
+    __m256 low = _mm512_castps512_ps256((__m512)*part),
+           high = _mm256_castpd_ps(_mm512_extractf64x4_pd((__m512d)*part, 1));
+    *(tn_vm_half *)(void *)sum += (tn_vm_half)_mm512_cvtps_pd(low);
+    *(tn_vm_half *)(void *)(sum + 8) += (tn_vm_half)_mm512_cvtps_pd(high);
 #else
     float each[TN_STRIP_LANES];
     __builtin_memcpy(each, part, sizeof each);

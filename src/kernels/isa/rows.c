@@ -223,6 +223,33 @@ static bool softmax_together(int64_t n, const char *from, int64_t step, char *in
 #define ABREAST 8             /* rows, at most */
 #define ABREAST_ELEMENTS 2048 /* that stay in the cache meanwhile */
 
+/* exp(x - shift), and their sum. Fetches as much of two other rows meanwhile. */
+TN_VM float exponentials(int64_t n, const float *x, float shift, bool near, float *to, const char *next,
+                         const char *next_into) {
+    tn_strip_sums sums = {.sum = {0}};
+    int64_t at = 0;
+    for (; at + TN_VM_GROUP <= n; at += TN_VM_GROUP) {
+        const float *a = x + at;
+        float *r = to + at;
+        fetch(next, at, TN_VM_GROUP);
+        fetch(next_into, at, TN_VM_GROUP);
+        if (near)
+            LOOP(TN_VM_GROUP) r[i] = tn_vm_exp_normal(a[i] - shift);
+        else
+            LOOP(TN_VM_GROUP) r[i] = tn_vm_exp(a[i] - shift);
+        tn_vm_add_group(r, sums.sum);
+    }
+    if (at < n) {
+        const float *a = x + at;
+        float *r = to + at;
+        LOOP(n - at) r[i] = tn_vm_exp(a[i] - shift);
+        for (int64_t i = 0; i < n - at; i++)
+            sums.part[i % TN_STRIP_LANES] += r[i];
+        tn_vm_end_group(&sums);
+    }
+    return (float)tn_vm_sum_lanes(sums.sum);
+}
+
 /* Some rows, step by step: what a step of one row waits for, another does meanwhile. How many are done, as above. */
 static int64_t softmax_abreast(int64_t rows, int64_t n, const char *from, int64_t step, char *into, int64_t into_step,
                                bool divides) {
@@ -235,17 +262,10 @@ static int64_t softmax_abreast(int64_t rows, int64_t n, const char *from, int64_
             break;
     }
     for (int64_t r = 0; r < done; r++) {
-        const float *x = (const float *)(const void *)(from + r * step);
-        float *to = (float *)(void *)(into + r * into_step), shift = most[r];
-        fetch(from + (r + rows) * step, 0, n); /* what follows, perhaps */
-        fetch(into + (r + rows) * into_step, 0, n);
-        if (near[r])
-            LOOP(n) to[i] = tn_vm_exp_normal(x[i] - shift);
-        else
-            LOOP(n) to[i] = tn_vm_exp(x[i] - shift);
-    }
-    for (int64_t r = 0; r < done; r++) {
-        float all = (float)tn_vm_sum_row(n, (const float *)(const void *)(into + r * into_step));
+        const char *next = from + (r + rows) * step,
+                   *next_into = into + (r + rows) * into_step; /* what follows, perhaps */
+        float all = exponentials(n, (const float *)(const void *)(from + r * step), most[r], near[r],
+                                 (float *)(void *)(into + r * into_step), next, next_into);
         sum[r] = divides ? all : 1.0f / all;
     }
     for (int64_t r = 0; r < done; r++) {
