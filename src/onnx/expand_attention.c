@@ -76,6 +76,10 @@ static tn_status read_inputs(tn_expand *x, attention *a) {
         tn_value *to = i == 4 ? &a->k : &a->v;
         TN_RULE(x, tn_expand_rank(x, i) == 4 && tn_expand_dtype(x, i) == tn_value_dtype(g, *to),
                 "'%s' must have rank 4 and the element type of '%s'", i == 4 ? "past_key" : "past_value", names[i - 3]);
+        for (int k = 0; k < 4; k += k == 1 ? 2 : 1) /* all but the lengths */
+            TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, i, k), tn_value_dim(g, *to, k)),
+                    "'%s' has another size on axis %d than '%s', in heads", i == 4 ? "past_key" : "past_value", k,
+                    names[i - 3]);
         tn_value both[2] = {tn_expand_input(x, i), *to};
         *to = tn_concat(g, 2, 2, both);
         TN_BUILT(x, *to);
@@ -168,6 +172,8 @@ static tn_status read_positions(tn_expand *x, attention *a) {
     if (tn_expand_has(x, 6)) {
         TN_RULE(x, tn_expand_rank(x, 6) == 1 && tn_expand_dtype(x, 6) == TN_I64,
                 "'nonpad_kv_seqlen' must be a list of i64");
+        TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, 6, 0), a->batch),
+                "'nonpad_kv_seqlen' must have one entry for each of the batch");
         length = tn_reshape_dims(g, tn_expand_input(x, 6), 4, column);
         allow(x, a, tn_less(g, key, length));
         a->may_be_empty = true;

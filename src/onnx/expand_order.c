@@ -153,6 +153,10 @@ static tn_status expand_max_unpool(tn_expand *x) {
     int64_t kernel[TN_MAX_RANK], stride[TN_MAX_RANK], pads[2 * TN_MAX_RANK];
     tn_dim plain[TN_MAX_RANK], want[TN_MAX_RANK], lo[TN_MAX_RANK], hi[TN_MAX_RANK];
     TN_RULE(x, rank >= 3, "the input has rank %d: at least 3 are needed", rank);
+    TN_RULE(x, tn_expand_rank(x, 1) == rank, "the indices have rank %d, the input %d: they must be alike",
+            tn_expand_rank(x, 1), rank);
+    for (int i = 0; i < rank; i++)
+        TN_RULE_SIZE(x, 1, i, tn_expand_dim(x, 0, i), "the indices differ from the input on axis %d", i);
     TN_TRY(tn_expand_list(x, "kernel_shape", n, 1, 1, kernel));
     TN_TRY(tn_expand_list(x, "strides", n, 1, 1, stride));
     TN_TRY(tn_expand_list(x, "pads", 2 * n, 0, 0, pads));

@@ -108,13 +108,16 @@ static tn_status read_granularity(tn_expand *x, granularity *q) {
                 return tn_expand_later(x, "needs the sizes of scale and zero point");
         }
     }
+    TN_RULE(x, q->rank > 0 || tn_quant_may_be_single(x, 1), "the scale must be one number, as the input is");
     if (tn_quant_is_single(x, 1) || (q->rank == 0 && scale <= 1))
         return TN_OK;
     TN_RULE(x, x->version >= 13 || tn_quant_may_be_single(x, 1), "the scale must be one number before operator set 13");
     if (x->version < 13)
         return TN_OK;
-    int64_t axis = tn_expand_int(x, "axis"); /* of no matter for a single number, which the scale may turn out to be */
-    if ((axis < -q->rank || axis >= q->rank) && tn_quant_may_be_single(x, 1) && !x->final)
+    int64_t axis = tn_expand_int(x, "axis");
+    bool fits = axis >= -q->rank && axis < q->rank && scale == (q->block ? q->rank : 1);
+    if (!fits && tn_quant_may_be_single(x, 1) &&
+        !x->final) /* of no matter for one number, which the scale may turn out to be */
         return tn_expand_later(x, "needs the sizes of the scale");
     TN_TRY(tn_expand_axis(x, axis, q->rank, &q->axis));
     if (!q->block) {

@@ -56,12 +56,13 @@ static tn_value requantise(tn_expand *x, tn_value sum, tn_value factor, uint32_t
    a list, or a tensor of the matrix' rank with 1 for the other axis. */
 static tn_status of_lines(tn_expand *x, uint32_t input, uint32_t matrix, bool rows, tn_value *out) {
     tn_graph *g = x->graph;
-    tn_value v = tn_expand_input(x, input);
     int rank = tn_expand_rank(x, input), whole = tn_expand_rank(x, matrix);
     if (tn_quant_is_single(x, input) || (whole == 1 && rank == 1 && tn_quant_may_be_single(x, input))) {
-        *out = tn_reshape_dims(g, v, 0, NULL);
+        *out = tn_reshape_dims(g, tn_expand_input(x, input), 0, NULL);
         return TN_OK;
     }
+    if ((whole < 2 || (rank != 1 && rank != whole)) && tn_quant_may_be_single(x, input) && !x->final)
+        return tn_expand_later(x, "needs the sizes of scales and zero points");
     TN_RULE(x, whole >= 2 && (rank == 1 || rank == whole),
             "input %u has rank %d: it must be one number, a list, or have the rank of input %u, %d", (unsigned)input,
             rank, (unsigned)matrix, whole);
@@ -72,7 +73,10 @@ static tn_status of_lines(tn_expand *x, uint32_t input, uint32_t matrix, bool ro
                                 tn_expand_dim(x, matrix, rows ? -2 : -1)),
             "input %u must have one entry for each %s of input %u", (unsigned)input, rows ? "row" : "column",
             (unsigned)matrix);
+    if (tn_expand_constant(x, input)) /* of the matrix' size also where nothing reads it */
+        TN_TRY(tn_expand_hold(x, input, rank == 1 || !rows ? -1 : -2, tn_expand_dim(x, matrix, rows ? -2 : -1)));
     static const int last[1] = {1};
+    tn_value v = tn_expand_input(x, input);
     tn_dim *dims = tn_expand_value_dims(x, v); /* one entry, or the lines of the matrix */
     if (!dims)
         return tn_error_status();
@@ -158,6 +162,8 @@ static tn_status of_channels(tn_expand *x, uint32_t input, tn_dim channels, int 
         *out = tn_reshape_dims(g, v, 0, NULL);
         return TN_OK;
     }
+    if (channels.id && tn_expand_rank(x, input) != 1 && tn_quant_may_be_single(x, input) && !x->final)
+        return tn_expand_later(x, "needs the sizes of scales and zero points");
     TN_RULE(x, channels.id != 0, "input %u must be one number", (unsigned)input);
     TN_RULE(x, tn_expand_rank(x, input) == 1 && !tn_dim_never_equal(g, tn_expand_dim(x, input, 0), channels),
             "input %u must be one number, or one for each output channel", (unsigned)input);

@@ -146,11 +146,19 @@ static tn_status expand_linear_attention(tn_expand *x) {
         TN_RULE(x, last == 1 || last == groups, "the last axis of 'beta' has %" PRId64 " entries", last);
         TN_TRY(steps_first(x, 5, wide, last, 0, &in[n++]));
     }
+    TN_BUILT(x, in[0]);
+    TN_BUILT(x, in[1]);
+    TN_RULE(x, !tn_dim_never_equal(g, tn_value_dim(g, in[0], 4), tn_value_dim(g, in[1], 3)),
+            "heads of queries and of keys differ in their size");
     tn_dim state[4] = {tn_value_dim(g, in[1], 1), tn_size(x, groups), tn_value_dim(g, in[1], 3),
                        tn_value_dim(g, in[2], 3)};
     tn_dtype state_dtype = dtype;
     if (tn_expand_has(x, 3)) {
         TN_RULE(x, tn_expand_rank(x, 3) == 4, "'past_state' has rank %d, it must be 4", tn_expand_rank(x, 3));
+        for (int i = 0; i < 4; i++)
+            TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, 3, i), state[i]),
+                    "axis %d of 'past_state', [batch, heads of keys, size of a key, size of a value], has another size",
+                    i);
         state_dtype = tn_expand_dtype(x, 3);
         init = tn_cast(g, tn_reshape_dims(g, tn_expand_input(x, 3), 4, state), wide);
     } else {
@@ -249,6 +257,8 @@ static tn_status expand_tensor_scatter(tn_expand *x) {
                     all = tn_expand_size_value(x, dims[axis], TN_I64);
     if (tn_expand_has(x, 2)) {
         TN_RULE(x, tn_expand_rank(x, 2) == 1, "'write_indices' has rank %d, it must be a list", tn_expand_rank(x, 2));
+        TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, 2, 0), dims[0]),
+                "'write_indices' must have one entry for each of the batch");
         start = tn_cast(g, tn_expand_input(x, 2), TN_I64);
     } else {
         start = tn_expand_full(x, TN_I64, 0, 1, batch);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "support/one_node.h"
 #include "support/refused.h"
 
 /* A constant: `shape` as of inputs, all elements the number. */
@@ -97,6 +98,15 @@ static void test_constants(void **state) {
          {{TN_U8, "1,1,4,4"}, {TN_U8, "3,1,2,2"}},
          {{"s", TN_F32, "", 1}, {"x", TN_U8, "", 0}, {"p", TN_U8, "0", 0}},
          "input 5 must be one number, or one for each output channel"},
+        {"MatMulInteger", "a,b,p", 10, {{TN_U8, "3,2"}, {TN_U8, "2,4"}}, {{"p", TN_U8, "2", 0}}, "for each row"},
+        {"MatMulInteger", "a,b,,p", 10, {{TN_U8, "3,2"}, {TN_U8, "2,4"}}, {{"p", TN_U8, "3", 0}}, "for each column"},
+        {"MatMulInteger", "a,b,,p", 10, {{TN_U8, "3,2"}, {TN_U8, "2,4"}}, {{"p", TN_U8, "1,5", 0}}, "for each column"},
+        {"QLinearMatMul",
+         "a,s,x,b,s,p,s,x",
+         10,
+         {{TN_U8, "3,2"}, {TN_U8, "2,4"}},
+         {{"s", TN_F32, "", 1}, {"x", TN_U8, "", 0}, {"p", TN_U8, "3", 0}},
+         "for each column"},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         for (form how = FIXED; how <= UNKNOWN; how++) {
@@ -237,9 +247,86 @@ static void test_ratio(void **state) {
                 }
 }
 
+/* What sizes of several inputs have to do with each other is said in the operator's words. */
+static void test_words(void **state) {
+    (void)state;
+    static const struct {
+        const char *op, *inputs;
+        int opset;
+        input in[6];
+        const char *attrs[2], *says;
+        int64_t value;
+    } list[] = {
+        {"LinearAttention",
+         "a,b,b",
+         28,
+         {{TN_F32, "1,2,4"}, {TN_F32, "1,2,6"}},
+         {"q_num_heads", "kv_num_heads"},
+         "heads of queries and of keys differ",
+         2},
+        {"LinearAttention",
+         "a,a,a,b",
+         28,
+         {{TN_F32, "1,2,4"}, {TN_F32, "1,2,2,3"}},
+         {"q_num_heads", "kv_num_heads"},
+         "axis 3 of 'past_state'",
+         2},
+        {"Attention",
+         "a,a,a,,b,c",
+         23,
+         {{TN_F32, "2,1,2,4"}, {TN_F32, "3,1,2,4"}, {TN_F32, "2,1,2,4"}},
+         {NULL, NULL},
+         "'past_key' has another size on axis 0",
+         0},
+        {"Attention",
+         "a,a,a,,b,c",
+         23,
+         {{TN_F32, "2,1,2,4"}, {TN_F32, "2,1,2,4"}, {TN_F32, "2,1,2,5"}},
+         {NULL, NULL},
+         "'past_value' has another size on axis 3",
+         0},
+        {"Attention",
+         "a,a,a,,,,b",
+         24,
+         {{TN_F32, "2,1,2,4"}, {TN_I64, "3"}},
+         {NULL, NULL},
+         "'nonpad_kv_seqlen' must have one entry",
+         0},
+        {"TensorScatter",
+         "a,b,c",
+         24,
+         {{TN_F32, "2,4,1"}, {TN_F32, "2,3,1"}, {TN_I64, "3"}},
+         {"axis", NULL},
+         "'write_indices' must have one entry",
+         1},
+        {"QuantizeLinear", "a,b", 13, {{TN_F32, ""}, {TN_F32, "2"}}, {NULL, NULL}, "the scale must be one number", 0},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        for (form how = FIXED; how <= UNKNOWN; how++) {
+            tn_text g = message(), attrs = message();
+            for (int k = 0; k < 2 && list[i].attrs[k]; k++)
+                attr_int(&attrs, list[i].attrs[k], list[i].value);
+            bool two = strcmp(list[i].op, "LinearAttention") == 0;
+            if (two)
+                attr_text(&attrs, "update_rule", "linear");
+            put_message(&g, 1, node_bytes(list[i].op, "n", list[i].inputs, two ? "y,z" : "y", attrs));
+            is_refused(g, list[i].opset, list[i].in, how, list[i].says);
+        }
+    static const input in[][3] = {{{TN_F32, "1,1,2,3"}, {TN_I64, "1,1,3,2"}, {0, NULL}},
+                                  {{TN_F32, "1,1,2,2"}, {TN_I64, "1,1,2,7"}, {0, NULL}},
+                                  {{TN_F32, "0,1,2,2"}, {TN_I64, "1,0,2,2"}, {0, NULL}}};
+    for (int i = 0; i < 3; i++)
+        for (form how = FIXED; how <= UNKNOWN; how++) {
+            tn_text g = message(), attrs = message();
+            attr_ints(&attrs, "kernel_shape", 2, (const int64_t[]){2, 2});
+            put_message(&g, 1, node_bytes("MaxUnpool", "n", "a,b", "y", attrs));
+            is_refused(g, 22, in[i], how, "the indices differ from the input on axis");
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_constants), cmocka_unit_test(test_scan),
-                                       cmocka_unit_test(test_large), cmocka_unit_test(test_repeated),
-                                       cmocka_unit_test(test_ratio)};
+                                       cmocka_unit_test(test_large),     cmocka_unit_test(test_repeated),
+                                       cmocka_unit_test(test_ratio),     cmocka_unit_test(test_words)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
