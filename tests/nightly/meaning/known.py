@@ -86,6 +86,11 @@ def dilated(case):
     return any(d != 1 for d in attr(case, "dilations", []))
 
 
+def over_the_end(case):
+    kernel = attr(case, "kernel_shape", [])
+    return any((n - k) % s for n, k, s in zip(case.inputs[0].shape[2:], kernel, attr(case, "strides", [1] * len(kernel))))
+
+
 def strided_past(case):
     return any(s > k for s, k in zip(attr(case, "strides", []), attr(case, "kernel_shape", [])))
 
@@ -154,8 +159,8 @@ known("Col2Im", ORT, "dilation with other than two spatial axes", lambda c: c.in
 known("AffineGrid", ORT, "align_corners with one position on an axis: it is at -1, the first of linspace",
       lambda c: attr(c, "align_corners") == 1 and 1 in c.inputs[1].tolist()[2:])
 
-known("AveragePool", STANDARD, "pads and ceil_mode: it pads once more, for the windows over the end, at the wrong place",
-      lambda c: (padded(c) or strided_past(c)) and attr(c, "ceil_mode") == 1)
+known("AveragePool", STANDARD, "ceil_mode: it pads for the windows over the end at the wrong place, with pads once more",
+      lambda c: (padded(c) or strided_past(c) or over_the_end(c)) and attr(c, "ceil_mode") == 1)
 known("MaxPool", ORT, "a window that meets nothing has no largest: it is minus infinity, not the lowest number",
       lambda c: dilated(c) and (padded(c) or auto(c)))
 known("MeanVarianceNormalization", STANDARD, "E[x^2] - E[x]^2 loses the variance of what varies little", lambda c: varies_little(
@@ -424,8 +429,10 @@ left_open("ConvTranspose", "an output_shape beyond what the kernel reaches: the 
 left_open("ConvTranspose", "output_padding is less than the stride or the dilation; the text has both words, ONNX Runtime wants it less than the stride",
           lambda c: any(s <= o < e for o, s, e in zip(attr(c, "output_padding"), attr(c, "strides", [1] * 9), attr(c, "dilations", [1] * 9))),
           lambda c: judges.SAYS["ConvTranspose"](c))
-left_open("Bernoulli", "of any float to any number; the evaluators have not all types", lambda c: c.inputs[0].dtype in (np.float64, np.float16) or
-          attr(c, "dtype") is not None)
+left_open("Bernoulli", "of probabilities in any float to any number; the evaluators have not all types", lambda c: is_float(c.inputs[0].dtype) and bool(
+    ((c.inputs[0] >= 0) & (c.inputs[0] <= 1)).all()))
+left_open("DequantizeLinear", "a zero point is unusual with float8 and 4-bit types, but the formula remains the same",
+          lambda c: c.inputs[2] is not None and "float" in c.inputs[0].dtype.name)
 left_open("OneHotEncoder", "elements of a tensor of any rank: one axis more", lambda c: c.inputs[0].ndim not in (1, 2), texts.one_hot_encoder)
 left_open("MeanVarianceNormalization", "of all floats; the evaluators' body has constants of f32", lambda c: c.inputs[0].dtype.name in ("float16", "float64"), texts.mean_variance)
 left_open("LSTM GRU RNN", "no steps: the state stays", lambda c: c.inputs[0].shape[1 if attr(c, "layout") else 0] == 0, texts.without_steps)
@@ -476,6 +483,15 @@ unsaid("Gemm", "integers times what is no number, or no integer's size", lambda 
     not abs(attr(c, k, 1.0)) < 1e9 for k in ("alpha", "beta")))
 unsaid("Upsample GridSample", "how a number between integers is rounded", lambda c: is_int(c.inputs[0].dtype) and attr(c, "mode", "linear") != "nearest")
 unsaid("Upsample Resize", "infinity times a weight of 0", lambda c: attr(c, "mode", "nearest") != "nearest" and has(c, np.isnan, np.isinf))
+known("ReduceLogSumExp", ORT, "exponentials that are no numbers have a logarithm all the same", lambda c: is_float(c.inputs[0].dtype) and (
+    np.abs(c.inputs[0].astype(np.float64)) > 80).any())
+known("QuantizeLinear", STANDARD, "what is too large is the largest", lambda c: c.invalid and (np.abs(c.inputs[0].astype(np.float64)) > 2 ** 30).any())
+known("TreeEnsembleClassifier TreeEnsembleRegressor", ORT, "what is no number is missing, and takes the false branch unless the node says otherwise",
+      lambda c: has(c, np.isnan) and "BRANCH_NEQ" in attr(c, "nodes_modes", []))
+unsaid("Det", "infinity times nothing", lambda c: has(c, np.isnan, np.isinf))
+unsaid("SVMClassifier SVMRegressor", "kernels that are no numbers of the type", lambda c: (np.abs(c.inputs[0].astype(np.float64)) > 1e18).any())
+left_open("Resize", "negative axes count from the end; the evaluators do not know them", lambda c: any(a < 0 for a in attr(c, "axes", [])))
+known("AveragePool LpPool", STANDARD, "what is no number is not padding", lambda c: has(c, np.isnan))
 known("LeakyRelu", STANDARD, "what is not negative is not multiplied; it adds alpha times 0", lambda c: not np.isfinite(attr(c, "alpha", 0.01)))
 known("Softmax LogSoftmax", ORT, "the largest of numbers among which is NaN or infinity", lambda c: has(c, np.isnan, np.isinf))
 known("Slice", ORT, "the largest integer is beyond the last element for every step; with a negative one it is taken for the end of the tensor",

@@ -137,7 +137,10 @@ def mel_weight_matrix(case):
     bands, length, rate = (int(case.inputs[i]) for i in range(3))
     low, high = (2595 * np.log10(1 + float(case.inputs[i]) / 700) for i in (3, 4))
     hertz = 700 * (10 ** ((low + np.arange(bands + 2) * (high - low) / (bands + 2)) / 2595) - 1)
-    edges = np.floor((length + 1) * hertz / rate)
+    places = (length + 1) * hertz / rate
+    if np.any(np.abs(places - np.round(places)) < 1e-6 * np.maximum(1, np.abs(places))):
+        return None  # an edge lies between two bins: on which side is rounding
+    edges = np.floor(places)
     y = np.zeros((length // 2 + 1, bands))
     for band in range(bands):
         left, centre, right = edges[band:band + 3]
