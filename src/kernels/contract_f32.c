@@ -205,7 +205,8 @@ typedef struct scratch {
     int64_t *length;
     float *zeros, *rows, *line, *panel, *sums;
     float **out;
-    char *place; /* NULL: `small` does */
+    const float **all; /* rows of what ends them */
+    char *place;       /* NULL: `small` does */
     _Alignas(64) char small[4096];
 } scratch;
 
@@ -223,7 +224,8 @@ static size_t scratch_lay(const tn_gemm *g, int64_t rows, int64_t width, scratch
            line = g->interleaved && g->load[0] ? aligned((size_t)(g->level->rows * g->pitch) * sizeof(float)) : 0,
            panel = g->packed ? 0 : aligned((size_t)(g->k * g->level->columns) * sizeof(float)),
            sums = g->in_place ? 0 : aligned((size_t)(rows * width) * sizeof(float)),
-           out = aligned((size_t)rows * sizeof *s->out);
+           out = aligned((size_t)rows * sizeof *s->out),
+           all = g->finishes && g->finish.all ? aligned((size_t)rows * sizeof *s->all) : 0;
     if (p) {
         s->row = (tn_gemm_row *)(void *)p;
         s->table = (const float **)(void *)(p += row);
@@ -233,10 +235,11 @@ static size_t scratch_lay(const tn_gemm *g, int64_t rows, int64_t width, scratch
         s->line = (float *)(void *)(p += packed);
         s->panel = (float *)(void *)(p += line);
         s->sums = (float *)(void *)(p += panel);
-        s->out = (float **)(void *)(p + sums);
+        s->out = (float **)(void *)(p += sums);
+        s->all = all ? (const float **)(void *)(p + out) : NULL;
         memset(s->zeros, 0, zeros);
     }
-    return row + table + length + zeros + packed + line + panel + sums + out;
+    return row + table + length + zeros + packed + line + panel + sums + out + all;
 }
 
 static bool scratch_make(tn_gemm *g, int64_t rows, scratch *s) {
@@ -257,6 +260,15 @@ static int64_t group_start(const tn_gemm *g, int64_t group, int64_t *segment) {
     int64_t line = g->direct ? g->run : g->k, parts = g->segments ? g->segments / g->taps : 1;
     *segment = group * g->per_group;
     return *segment / parts * line + *segment % parts * g->segment;
+}
+
+/* What is done with a tile's sums when they are whole. */
+static void end_tile(const tn_gemm *g, const scratch *s, const tn_gemm_tile *t, int64_t row, int64_t panel) {
+    const float *all[TN_GEMM_MAX_ROWS];
+    int64_t first = panel * g->level->columns;
+    for (int j = 0; j < t->rows && s->all; j++)
+        all[j] = s->all[row + j] + first;
+    g->level->finish(&g->finish, t->rows, t->columns, first, t->c, s->all ? all : NULL);
 }
 
 /* Adds group `group` of the sums of one panel, rows in tiles. Meanwhile the columns that are read next are fetched. */
@@ -287,6 +299,8 @@ static void sum_panel(const tn_gemm *g, const scratch *s, int64_t rows, int64_t 
         for (int64_t j = i + t.rows; j < rows && j < i + t.rows + level->rows; j++)
             __builtin_prefetch(s->out[j] + panel * level->columns, 1);
         level->tile(&t);
+        if (g->finishes && group + 1 == g->groups)
+            end_tile(g, s, &t, i, panel);
         t.ahead += (uintptr_t)(elements * t.ahead_step);
     }
 }
@@ -294,9 +308,8 @@ static void sum_panel(const tn_gemm *g, const scratch *s, int64_t rows, int64_t 
 /* All sums of a panel for so few rows that one tile takes them: its columns are read once, in the order in which they lie. c[i]: row i
    of all panels. */
 static void few_tile(const tn_gemm_level *level, tn_gemm_tile *t, int64_t n, int64_t panel, float *const *c,
-                     bool fetch) {
+                     float **out, bool fetch) {
     int64_t first = panel * level->columns, line = level->columns * (int64_t)sizeof(float);
-    float *out[TN_GEMM_MAX_ROWS];
     for (int j = 0; j < t->rows; j++)
         out[j] = c[j] + first;
     t->c = out;
@@ -316,7 +329,10 @@ static void sum_few(const tn_gemm *g, const scratch *s, int64_t rows, int64_t pa
                       .stride = rows,
                       .step = 1,
                       .b = columns};
-    few_tile(g->level, &t, g->n, panel, s->out, fetch);
+    float *out[TN_GEMM_MAX_ROWS];
+    few_tile(g->level, &t, g->n, panel, s->out, out, fetch);
+    if (g->finishes)
+        end_tile(g, s, &t, 0, panel);
 }
 
 /* All sums of panels [panel, end). */
@@ -363,11 +379,13 @@ static void piece(void *ctx, int64_t index) {
     decode(r, g->batch, g->n_batch, batch, at);
     const float *packed = g->packed ? g->packed + batch_of_b(g, at) * g->panels * g->k * columns : NULL;
     const char *unpacked = columns_at(g, at);
-    const tn_resolved_access *c = &r->output[0];
+    const tn_resolved_access *c = &r->output[0], *also = &r->operand[g->finish.all];
     decode(r, g->rows, g->n_rows, first, at);
     for (int64_t i = 0; i < rows; i++, advance(r, g->rows, g->n_rows, at)) {
         tn_gemm_row_at(g, at, &s.row[i]);
         s.out[i] = (float *)c->base + tn_machine_offset(c, r->outer, at);
+        if (s.all)
+            s.all[i] = (const float *)(const void *)also->base + tn_machine_offset(also, r->outer, at);
     }
     int64_t line = g->direct ? g->run : g->k, parts = g->segments ? g->segments / g->taps : 1;
     for (int64_t i = 0; i < g->segments; i++) /* of the last: what is left */
@@ -386,7 +404,7 @@ static void piece(void *ctx, int64_t index) {
             for (int64_t i = 0; i < rows; i++)
                 s.out[i] = s.sums + i * width - from;
         sum_panels(g, &s, rows, panel, to, packed, unpacked);
-        if (!g->in_place || r->kernel->epilogue)
+        if (!g->in_place || (r->kernel->epilogue && !g->finishes))
             epilogues(g, at, s.out, first, rows, from, width);
     }
     scratch_free(g, &s);
@@ -419,14 +437,14 @@ static void run_few(const tn_kernel_args *args, const tn_gemm_few *f, const tn_g
     const char *a_base = args->slot[f->a_slot];
     char *c_base = args->slot[f->c_slot];
     const float *a[TN_GEMM_MAX_ROWS];
-    float *c[TN_GEMM_MAX_ROWS] = {NULL};
+    float *c[TN_GEMM_MAX_ROWS] = {NULL}, *out[TN_GEMM_MAX_ROWS];
     for (int i = 0; i < f->rows; i++) {
         a[i] = (const float *)(const void *)(a_base + f->a[i]);
         c[i] = (float *)(void *)(c_base + f->c[i]);
     }
     tn_gemm_tile t = {.rows = f->rows, .runs = 1, .length = &f->k, .a = a, .step = 1, .b = f->columns};
     for (int64_t panel = 0; panel * level->columns < f->n; panel++, t.b += f->k * level->columns)
-        few_tile(level, &t, f->n, panel, c, true);
+        few_tile(level, &t, f->n, panel, c, out, true);
 }
 
 static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) {
@@ -455,6 +473,7 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
         }
     }
     g->failed = 0;
+    g->finishes = r->outputs_count && g->in_place && k->epilogue && tn_finish_make(&g->finish, r, g->column);
     if (r->outputs_count) {
         int64_t pieces = g->blocks * g->batches * g->spans, rows = g->block < g->m ? g->block : g->m;
         size_t bytes = scratch_lay(g, rows, g->step * g->level->columns, NULL, NULL);

@@ -36,7 +36,9 @@ typedef struct tn_gemm {
     bool direct;               /* rows are read in place */
     bool interleaved;          /* else: packed rows stand element by element as tiles read them */
     bool in_place;             /* sums are formed in the output itself */
-    const float *packed;       /* columns, NULL: packed by each piece */
+    bool finishes;             /* and end as `finish` says, tile by tile */
+    tn_finish finish;
+    const float *packed; /* columns, NULL: packed by each piece */
     /* how it is cut: pieces are blocks of rows by spans of panels; a piece sums `step` panels at a time */
     int64_t panels, block, blocks, spans, panels_per_span, step;
     int64_t segments, segment, groups, per_group; /* segment: its most elements */

@@ -12,8 +12,10 @@
 typedef struct depthwise {
     const tn_resolved *r;
     const tn_gemm_level *level;
-    int group;   /* the axis of channels */
-    bool beside; /* they lie side by side */
+    int group;     /* the axis of channels */
+    bool beside;   /* they lie side by side */
+    bool finishes; /* what follows the sums is `finish` */
+    tn_finish finish;
     int64_t taps;
     int64_t offset[MAX_TAPS], guard[MAX_TAPS][MAX_GUARDS]; /* a tap's shares of the offset and of the guards' values */
     int64_t least[MAX_GUARDS], most[MAX_GUARDS];           /* of the latter */
@@ -71,6 +73,18 @@ static int64_t alike(const depthwise *d, const int64_t *guard, const int64_t *st
     return most;
 }
 
+/* What is done with sums while they are in L1. */
+static void end_pixels(const depthwise *d, const tn_depthwise_row *q, int64_t channel) {
+    enum { MOST = 16 };
+    float *out[MOST];
+    for (int64_t p = 0, n; p < q->pixels; p += n) {
+        n = q->pixels - p < MOST ? q->pixels - p : MOST;
+        for (int64_t i = 0; i < n; i++)
+            out[i] = q->out + (p + i) * q->next_out;
+        d->level->finish(&d->finish, (int)n, q->groups, channel, out, NULL);
+    }
+}
+
 /* Some pixels side by side, of b->n channels. */
 static void row(const depthwise *d, tn_strip *s, const tn_strip_block *b) {
     const tn_resolved *r = d->r;
@@ -86,7 +100,7 @@ static void row(const depthwise *d, tn_strip *s, const tn_strip_block *b) {
             guard[g] += a->guard[g].coef[i] * at[i];
         step[g] = b->rows > 1 ? a->guard[g].coef[b->tile] : 0;
     }
-    bool direct = !k->epilogue && k->outputs == 1 && c->dtype == TN_F32;
+    bool direct = (!k->epilogue || d->finishes) && k->outputs == 1 && c->dtype == TN_F32;
     float *out = direct ? (float *)c->base + tn_machine_offset(c, r->outer, at) : sums;
     int64_t next_in = b->rows > 1 ? a->stride[b->tile] : 0, next_out = !direct       ? b->n
                                                                        : b->rows > 1 ? c->stride[b->tile]
@@ -104,6 +118,8 @@ static void row(const depthwise *d, tn_strip *s, const tn_strip_block *b) {
         point_taps(d, from + i * next_in, guard, tap);
         q.out = out + i * next_out;
         d->level->depthwise(&q);
+        if (d->finishes)
+            end_pixels(d, &q, at[d->group]);
         for (int g = 0; g < a->guards; g++)
             guard[g] += q.pixels * step[g];
     }
@@ -173,6 +189,8 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
         d->beside = r->operand[0].stride[d->group] == 1 && r->output[0].stride[d->group] == 1;
         list_taps(d);
     }
+    d->finishes = d->beside && r->output[0].dtype == TN_F32 && args->kernel->epilogue &&
+                  tn_finish_make(&d->finish, r, d->group) && !d->finish.all;
     int last = r->outer - 1 != d->group ? r->outer - 1 : -1; /* of pixels */
     tn_strip_walk w = {.r = r,
                        .axis = d->beside ? d->group : last,

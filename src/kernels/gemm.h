@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernels/finish.h"
+
 #define TN_GEMM_MAX_ROWS 16
 #define TN_GEMM_MAX_COLUMNS 32
 
@@ -56,6 +58,7 @@ typedef struct tn_gemm_level {
     void (*interleave)(int rows, int64_t n, const float *const *from, float *to);
     void (*depthwise)(const tn_depthwise_row *row);
     void (*depthwise_line)(const tn_depthwise_line *line);
+    tn_finish_fn *finish;
     /* `rounds` rounds of multiply-adds that wait for nothing: `peak_operations` scalar operations each; the answer is of no use. */
     float (*peak)(int64_t rounds);
     int peak_operations;

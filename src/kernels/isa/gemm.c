@@ -2,6 +2,8 @@
    registers for the whole sum. */
 #include "kernels/gemm.h"
 
+#include <string.h>
+
 /* The same instructions as AVX-512: that level's table serves. */
 #if !defined(__AVX512VNNI__)
 
@@ -48,6 +50,28 @@ INLINE void store(float *p, vec v) {
 INLINE vec splat(float x) {
     return x - (vec){0};
 }
+
+/* The first n elements (none, or a vector of them at most); zeros beyond. */
+#if defined(__AVX512F__)
+#define FIRST(n) ((__mmask16)((1u << ((n) < 0 ? 0 : (n) > WIDTH ? WIDTH : (n))) - 1))
+INLINE vec load_part(const float *p, int64_t n) {
+    return (vec)_mm512_maskz_loadu_ps(FIRST(n), p);
+}
+INLINE void store_part(float *p, vec v, int64_t n) {
+    _mm512_mask_storeu_ps(p, FIRST(n), (__m512)v);
+}
+#else
+static __attribute__((noinline)) vec load_part(const float *p, int64_t n) {
+    vec v = {0};
+    for (int64_t i = 0; i < n && i < WIDTH; i++)
+        v[i] = p[i];
+    return v;
+}
+static __attribute__((noinline)) void store_part(float *p, vec v, int64_t n) {
+    for (int64_t i = 0; i < n && i < WIDTH; i++)
+        p[i] = v[i];
+}
+#endif
 
 /* a * b + c, rounded once where the level has the instruction. */
 INLINE vec madd(vec a, vec b, vec c) {
@@ -103,38 +127,19 @@ INLINE void tile_of(const int rows, const int lines, const tn_gemm_tile *t) {
     EACH (i, rows)
         EACH (v, VECTORS)
             sum[i][v] = (vec){0};
-    if (t->add && t->columns == COLUMNS) {
+    if (t->add)
         EACH (i, rows)
             EACH (v, VECTORS)
                 sum[i][v] = load(t->c[i] + v * WIDTH);
-    } else if (t->add) {
-        EACH (i, rows) {
-            float line[COLUMNS] = {0};
-            for (int j = 0; j < t->columns; j++)
-                line[j] = t->c[i][j];
-            EACH (v, VECTORS)
-                sum[i][v] = load(line + v * WIDTH);
-        }
-    }
     const float *b = t->b;
     uintptr_t ahead = t->ahead ? t->ahead : (uintptr_t)b;
     for (int64_t r = 0, n; r < t->runs; r++, b += n * COLUMNS, ahead += (uintptr_t)(n * t->ahead_step)) {
         n = t->length[r];
         add_run(rows, lines, sum, t->a + r * t->stride, 0, n, t->step, b, ahead, t->ahead_step);
     }
-    if (t->columns == COLUMNS) {
-        EACH (i, rows)
-            EACH (v, VECTORS)
-                store(t->c[i] + v * WIDTH, sum[i][v]);
-        return;
-    }
-    EACH (i, rows) {
-        float line[COLUMNS];
-        for (int v = 0; v < VECTORS; v++)
-            store(line + v * WIDTH, sum[i][v]);
-        for (int j = 0; j < t->columns; j++)
-            t->c[i][j] = line[j];
-    }
+    EACH (i, rows)
+        EACH (v, VECTORS)
+            store(t->c[i] + v * WIDTH, sum[i][v]);
 }
 
 /* Some rows of a block of a run; their sums wait in memory. */
@@ -150,12 +155,16 @@ INLINE void block_of(const int rows, float (*sums)[COLUMNS], const float *const 
             store(sums[i] + v * WIDTH, sum[i][v]);
 }
 
+/* Heights of tiles, and of the parts of tall ones. */
 #if ROWS > 6
 #define EACH_HEIGHT(f) f(1) f(2) f(3) f(4) f(5) f(6) f(7) f(8) f(9) f(10) f(11) f(12)
+#define EACH_PART(f) f(6) f(7) f(8)
 #elif ROWS > 4
 #define EACH_HEIGHT(f) f(1) f(2) f(3) f(4) f(5) f(6)
+#define EACH_PART(f) f(3) f(4) f(5) f(6)
 #else
 #define EACH_HEIGHT(f) f(1) f(2) f(3) f(4)
+#define EACH_PART(f) f(2) f(3) f(4)
 #endif
 #define BLOCK 64
 
@@ -164,7 +173,7 @@ static void tall_tile(const tn_gemm_tile *t) {
     float sums[TN_GEMM_MAX_ROWS][COLUMNS];
     for (int i = 0; i < t->rows; i++)
         for (int j = 0; j < COLUMNS; j++)
-            sums[i][j] = t->add && j < t->columns ? t->c[i][j] : 0;
+            sums[i][j] = t->add ? t->c[i][j] : 0;
     int parts = (t->rows + ROWS - 1) / ROWS;
     int64_t ahead_step = t->ahead_step / parts;
     const float *b = t->b;
@@ -179,7 +188,7 @@ static void tall_tile(const tn_gemm_tile *t) {
 #define BLOCK_OF(n) \
     case n: block_of(n, sums + i, a + i, k, end, t->step, b, next, ahead_step); break;
                 switch (rows) {
-                    EACH_HEIGHT(BLOCK_OF)
+                    EACH_PART(BLOCK_OF)
                 default: break;
                 }
                 next += (uintptr_t)((end - k) * ahead_step);
@@ -189,11 +198,10 @@ static void tall_tile(const tn_gemm_tile *t) {
         }
     }
     for (int i = 0; i < t->rows; i++)
-        for (int j = 0; j < t->columns; j++)
-            t->c[i][j] = sums[i][j];
+        memcpy(t->c[i], sums[i], sizeof sums[i]);
 }
 
-static void tile(const tn_gemm_tile *t) {
+static void whole_tile(const tn_gemm_tile *t) {
     bool dense = t->ahead_step > TN_GEMM_LINE / 2;
 #define TILE_OF(n)        \
     case n:               \
@@ -210,6 +218,137 @@ static void tile(const tn_gemm_tile *t) {
         switch (t->rows) {
             EACH_HEIGHT(TILE_OF)
         default: tall_tile(t); break;
+        }
+}
+
+/* Sums of fewer columns are formed beside c: what follows there is another's. */
+static void tile(const tn_gemm_tile *t) {
+    if (t->columns == COLUMNS) {
+        whole_tile(t);
+        return;
+    }
+    float beside[TN_GEMM_MAX_ROWS][COLUMNS], *c[TN_GEMM_MAX_ROWS];
+    for (int i = 0; i < t->rows; i++) {
+        c[i] = beside[i];
+        for (int v = 0; v < VECTORS && t->add; v++)
+            store(beside[i] + v * WIDTH, load_part(t->c[i] + v * WIDTH, t->columns - v * WIDTH));
+    }
+    tn_gemm_tile whole = *t;
+    whole.c = c;
+    whole.columns = COLUMNS;
+    whole_tile(&whole);
+    for (int i = 0; i < t->rows; i++)
+        for (int v = 0; v < VECTORS; v++)
+            store_part(t->c[i] + v * WIDTH, load(beside[i] + v * WIDTH), t->columns - v * WIDTH);
+}
+
+/* --- what ends a contraction ---------------------------------------------------------------------------------------------------------- */
+
+/* The greater and the lesser of x and a bound: x where neither is, so that NaN stays what it is. */
+INLINE vec at_least(vec x, vec bound) {
+#if defined(__AVX512F__)
+    return (vec)_mm512_max_ps((__m512)bound, (__m512)x);
+#elif defined(__AVX2__)
+    return (vec)_mm256_max_ps((__m256)bound, (__m256)x);
+#else
+    typedef int32_t mask __attribute__((vector_size(WIDTH * 4)));
+    mask m = bound > x;
+    return (vec)(((mask)bound & m) | ((mask)x & ~m));
+#endif
+}
+INLINE vec at_most(vec x, vec bound) {
+#if defined(__AVX512F__)
+    return (vec)_mm512_min_ps((__m512)bound, (__m512)x);
+#elif defined(__AVX2__)
+    return (vec)_mm256_min_ps((__m256)bound, (__m256)x);
+#else
+    typedef int32_t mask __attribute__((vector_size(WIDTH * 4)));
+    mask m = bound < x;
+    return (vec)(((mask)bound & m) | ((mask)x & ~m));
+#endif
+}
+
+/* `rows` rows of COLUMNS columns, or of the first n. */
+INLINE void finish_block(const int rows, const bool part, const tn_finish *f, int64_t n, int64_t first, float *const *c,
+                         const float *const *all) {
+    vec y[4][VECTORS];
+    EACH (i, rows)
+        EACH (v, VECTORS)
+            y[i][v] = part ? load_part(c[i] + v * WIDTH, n - v * WIDTH) : load(c[i] + v * WIDTH);
+    for (int s = 0; s < f->steps; s++) {
+        const tn_finish_step *step = &f->step[s];
+        vec x[VECTORS];
+        if (step->form == TN_FINISH_ALL) {
+            EACH (i, rows)
+                EACH (v, VECTORS) {
+                    const float *p = all[i] + v * WIDTH;
+                    vec z = part ? load_part(p, n - v * WIDTH) : load(p);
+                    y[i][v] = step->op == TN_FINISH_ADD ? y[i][v] + z : y[i][v] * z;
+                }
+            continue;
+        }
+        EACH (v, VECTORS) {
+            const float *p = step->at + first + v * WIDTH;
+            x[v] = step->form == TN_FINISH_ONE ? splat(*step->at) : part ? load_part(p, n - v * WIDTH) : load(p);
+        }
+        switch ((tn_finish_op)step->op) {
+        case TN_FINISH_ADD:
+            EACH (i, rows)
+                EACH (v, VECTORS)
+                    y[i][v] = y[i][v] + x[v];
+            break;
+        case TN_FINISH_MUL:
+            EACH (i, rows)
+                EACH (v, VECTORS)
+                    y[i][v] = y[i][v] * x[v];
+            break;
+        case TN_FINISH_MAX: {
+            /* Of two zeros the bound counts: added, 0 makes 0 of -0, and -0 changes nothing. */
+            vec zero = splat(*step->at == 0 ? *step->at : -0.0f);
+            EACH (i, rows)
+                EACH (v, VECTORS)
+                    y[i][v] = at_least(y[i][v], x[v]) + zero;
+            break;
+        }
+        case TN_FINISH_MIN:
+            EACH (i, rows)
+                EACH (v, VECTORS)
+                    y[i][v] = at_most(y[i][v], x[v]);
+            break;
+        }
+    }
+    EACH (i, rows)
+        for (int v = 0; v < VECTORS; v++)
+            if (part)
+                store_part(c[i] + v * WIDTH, y[i][v], n - v * WIDTH);
+            else
+                store(c[i] + v * WIDTH, y[i][v]);
+}
+
+static void finish_rows(const tn_finish *f, int rows, int64_t n, int64_t first, float *const *c,
+                        const float *const *all) {
+    if (n < COLUMNS)
+        for (int i = 0; i < rows; i++)
+            finish_block(1, true, f, n, first, c + i, all + i);
+    else if (rows == 4)
+        finish_block(4, false, f, n, first, c, all);
+    else
+        for (int i = 0; i < rows; i++)
+            finish_block(1, false, f, n, first, c + i, all + i);
+}
+
+static void finish(const tn_finish *f, int rows, int64_t columns, int64_t first, float *const *c,
+                   const float *const *all) {
+    for (int64_t j = 0; j < columns; j += COLUMNS)
+        for (int i = 0, step; i < rows; i += step) {
+            float *to[4];
+            const float *also[4];
+            step = rows - i < 4 ? 1 : 4;
+            for (int k = 0; k < step; k++) {
+                to[k] = c[i + k] + j;
+                also[k] = all ? all[i + k] + j : NULL;
+            }
+            finish_rows(f, step, columns - j, first + j, to, also);
         }
 }
 
@@ -337,6 +476,7 @@ const tn_gemm_level PASTE(tn_gemm_, TN_ISA) = {.rows = ROWS,
                                                .interleave = interleave,
                                                .depthwise = depthwise,
                                                .depthwise_line = depthwise_line,
+                                               .finish = finish,
                                                .peak = peak,
                                                .peak_operations = 2 * SUMS * WIDTH};
 
