@@ -12,6 +12,8 @@
 
 #include "support/onnx_bytes.h"
 
+enum { MOST_BYTES = 1 << 28 }; /* of a run: what needs more is refused, not tried */
+
 /* One input: element type and sizes ("2,3"; "" a scalar; NULL ends). */
 typedef struct input {
     int dtype;
@@ -60,7 +62,7 @@ static inline void written_is_refused(const tn_text *bytes, const char *file, ui
             !model ? NULL
                    : tn_session_create(model, TN_OPTIONS(tn_session_options,
                                                          .backend = backend ? TN_BACKEND_CPU : TN_BACKEND_REFERENCE,
-                                                         .threads = 1));
+                                                         .threads = 1, .max_bytes = MOST_BYTES));
         tn_object *y = NULL;
         tn_status got =
             session ? tn_session_run(session, n, feed, 1, &(tn_output){.name = "y", .object = &y}) : tn_error_status();
@@ -98,7 +100,7 @@ static inline void is_refused(tn_text graph, int opset, const input *in, form ho
             !model ? NULL
                    : tn_session_create(model, TN_OPTIONS(tn_session_options,
                                                          .backend = backend ? TN_BACKEND_CPU : TN_BACKEND_REFERENCE,
-                                                         .threads = 1));
+                                                         .threads = 1, .max_bytes = MOST_BYTES));
         if (model && !session)
             status = tn_error_status();
         tn_object *y = NULL;
