@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "kernels/contract_f32.h"
+#include "kernels/move.h"
 
 /* --- columns --------------------------------------------------------------------------------------------------------------------------- */
 
@@ -65,13 +66,73 @@ static void pack_run(const float *from, int64_t step, int64_t have, int64_t leng
     }
 }
 
+/* The summed axes of columns as they follow each other in memory, innermost first: all elements of a column lie together then. */
+typedef struct dense {
+    int axes;
+    int64_t extent[TN_MACHINE_AXES], row[TN_MACHINE_AXES]; /* row: of the panel, from an index to the next */
+} dense;
+
+static bool is_dense(const tn_gemm *g, dense *d) {
+    const tn_resolved_access *b = &g->r->operand[1];
+    int64_t row[TN_MACHINE_AXES], walked = 1;
+    int left = 0;
+    for (int i = g->last_sum, next = 1; i >= g->first_sum; i--) {
+        row[i] = next;
+        next *= (int)g->r->extent[i];
+        left += g->r->extent[i] > 1;
+    }
+    for (d->axes = 0; d->axes < left; d->axes++) {
+        int found = -1;
+        for (int i = g->first_sum; i <= g->last_sum; i++)
+            if (g->r->extent[i] > 1 && b->stride[i] == walked)
+                found = i;
+        if (found < 0)
+            return false;
+        walked *= d->extent[d->axes] = g->r->extent[found];
+        d->row[d->axes] = row[found];
+    }
+    return true;
+}
+
+/* A whole panel of f32, `step` elements from column to column: a block of elements is turned, then its rows go where they belong. */
+static void pack_dense(const tn_gemm *g, const dense *d, const float *from, int64_t step, float *to) {
+    enum { ELEMENTS = 64 };
+    float block[ELEMENTS * TN_GEMM_MAX_COLUMNS];
+    int64_t at[TN_MACHINE_AXES] = {0}, row = 0;
+    int width = g->level->columns;
+    tn_move_transpose_fn *turn = tn_move_of(g->r->kernel->program->level)->transpose[sizeof(float)];
+    for (int64_t k = 0, n; k < g->k; k += n) {
+        n = g->k - k < ELEMENTS ? g->k - k : ELEMENTS;
+        if (d->axes < 2) {
+            turn(width, n, from + k, step, to + k * width, width);
+            continue;
+        }
+        turn(width, n, from + k, step, block, width);
+        for (int64_t i = 0; i < n; i++) {
+            memcpy(to + row * width, block + i * width, (size_t)width * sizeof *to);
+            row += d->row[0];
+            at[0]++;
+            for (int j = 0; j + 1 < d->axes && at[j] == d->extent[j]; j++) {
+                row += d->row[j + 1] - at[j] * d->row[j];
+                at[j] = 0;
+                at[j + 1]++;
+            }
+        }
+    }
+}
+
 void tn_gemm_pack_panel(const tn_gemm *g, const char *b, int64_t first, float *to) {
     const tn_resolved_access *a = &g->r->operand[1];
     int width = g->level->columns;
     int64_t step = g->column >= 0 ? a->stride[g->column] : 0, have = g->n - first < width ? g->n - first : width;
     int64_t at[TN_MACHINE_AXES] = {0}, length = g->r->extent[g->last_sum];
+    dense d;
     if (!g->k)
         return;
+    if (!g->load[1] && have == width && step != 1 && is_dense(g, &d)) {
+        pack_dense(g, &d, (const float *)(const void *)b + first * step, step, to);
+        return;
+    }
     do {
         int64_t offset = first * step, stride = a->stride[g->last_sum];
         for (int i = g->first_sum; i < g->last_sum; i++)

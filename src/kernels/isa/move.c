@@ -45,39 +45,40 @@ static inline __attribute__((always_inline)) lanes load(const char *from, int64_
 
 /* A tile is LANES * EACH rows, EACH columns of which make a lane. Where extents are no multiples of a tile, the last one covers some of the
    one before again. */
-#define TRANSPOSE(T, EACH, list)                                                                                 \
-    typedef T vec_##EACH __attribute__((vector_size(LANES * LANE)));                                             \
-    typedef T loose_##EACH __attribute__((vector_size(LANES * LANE), aligned(sizeof(T)), may_alias));            \
-    static inline                                                                                                \
-        __attribute__((always_inline)) void tile_##EACH (const T *from, int64_t stride, T * to, int64_t pitch) { \
-        vec_##EACH x[EACH], y[EACH];                                                                             \
-        _Pragma("GCC unroll 16") for (int k = 0; k < EACH; k++) x[k] =                                           \
-            (vec_##EACH)load((const char *)(from + k * stride), EACH * stride * (int64_t)sizeof(T));             \
-        _Pragma("GCC unroll 4") for (int half = EACH / 2; half; half /= 2) {                                     \
-            _Pragma("GCC unroll 8") for (int k = 0; k < EACH / 2; k++) {                                         \
-                y[2 * k] = SHUFFLE(vec_##EACH, x[k], x[k + EACH / 2], LANE_BY_LANE(list, 0, EACH));              \
-                y[2 * k + 1] = SHUFFLE(vec_##EACH, x[k], x[k + EACH / 2], LANE_BY_LANE(list, EACH / 2, EACH));   \
-            }                                                                                                    \
-            _Pragma("GCC unroll 16") for (int k = 0; k < EACH; k++) x[k] = y[k];                                 \
-        }                                                                                                        \
-        _Pragma("GCC unroll 16") for (int k = 0; k < EACH; k++) * (loose_##EACH *)(to + k * pitch) = x[k];       \
-    }                                                                                                            \
-    static void transpose_##EACH (int64_t rows, int64_t columns, const void *from, int64_t stride, void *to,     \
-                                  int64_t pitch) {                                                               \
-        const T *a = from;                                                                                       \
-        T *b = to;                                                                                               \
-        if (rows < LANES * EACH || columns < EACH) {                                                             \
-            for (int64_t c = 0; c < columns; c++)                                                                \
-                _Pragma("GCC unroll 1") for (int64_t r = 0; r < rows; r++) b[c * pitch + r] = a[r * stride + c]; \
-            return;                                                                                              \
-        }                                                                                                        \
-        for (int64_t i = 0; i < rows; i += LANES * EACH) {                                                       \
-            int64_t r = i + LANES * EACH <= rows ? i : rows - LANES * EACH;                                      \
-            for (int64_t j = 0; j < columns; j += EACH) {                                                        \
-                int64_t c = j + EACH <= columns ? j : columns - EACH;                                            \
-                tile_##EACH (a + r * stride + c, stride, b + c * pitch + r, pitch);                              \
-            }                                                                                                    \
-        }                                                                                                        \
+#define TRANSPOSE(T, EACH, list)                                                                                   \
+    typedef T vec_##EACH __attribute__((vector_size(LANES * LANE)));                                               \
+    typedef T loose_##EACH __attribute__((vector_size(LANES * LANE), aligned(sizeof(T)), may_alias));              \
+    typedef T any_##EACH __attribute__((aligned(1), may_alias));                                                   \
+    static inline __attribute__((always_inline)) void tile_##EACH (const any_##EACH *from, int64_t stride, T * to, \
+                                                                   int64_t pitch) {                                \
+        vec_##EACH x[EACH], y[EACH];                                                                               \
+        _Pragma("GCC unroll 16") for (int k = 0; k < EACH; k++) x[k] =                                             \
+            (vec_##EACH)load((const char *)(from + k * stride), EACH * stride * (int64_t)sizeof(T));               \
+        _Pragma("GCC unroll 4") for (int half = EACH / 2; half; half /= 2) {                                       \
+            _Pragma("GCC unroll 8") for (int k = 0; k < EACH / 2; k++) {                                           \
+                y[2 * k] = SHUFFLE(vec_##EACH, x[k], x[k + EACH / 2], LANE_BY_LANE(list, 0, EACH));                \
+                y[2 * k + 1] = SHUFFLE(vec_##EACH, x[k], x[k + EACH / 2], LANE_BY_LANE(list, EACH / 2, EACH));     \
+            }                                                                                                      \
+            _Pragma("GCC unroll 16") for (int k = 0; k < EACH; k++) x[k] = y[k];                                   \
+        }                                                                                                          \
+        _Pragma("GCC unroll 16") for (int k = 0; k < EACH; k++) * (loose_##EACH *)(to + k * pitch) = x[k];         \
+    }                                                                                                              \
+    static void transpose_##EACH (int64_t rows, int64_t columns, const void *from, int64_t stride, void *to,       \
+                                  int64_t pitch) {                                                                 \
+        const any_##EACH *a = from;                                                                                \
+        T *b = to;                                                                                                 \
+        if (rows < LANES * EACH || columns < EACH) {                                                               \
+            for (int64_t c = 0; c < columns; c++)                                                                  \
+                _Pragma("GCC unroll 1") for (int64_t r = 0; r < rows; r++) b[c * pitch + r] = a[r * stride + c];   \
+            return;                                                                                                \
+        }                                                                                                          \
+        for (int64_t i = 0; i < rows; i += LANES * EACH) {                                                         \
+            int64_t r = i + LANES * EACH <= rows ? i : rows - LANES * EACH;                                        \
+            for (int64_t j = 0; j < columns; j += EACH) {                                                          \
+                int64_t c = j + EACH <= columns ? j : columns - EACH;                                              \
+                tile_##EACH (a + r * stride + c, stride, b + c * pitch + r, pitch);                                \
+            }                                                                                                      \
+        }                                                                                                          \
     }
 TRANSPOSE(uint8_t, 16, SIXTEEN)
 TRANSPOSE(uint16_t, 8, EIGHT)
