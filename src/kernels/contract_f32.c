@@ -360,6 +360,28 @@ static void sum_panels(const tn_gemm *g, const scratch *s, int64_t rows, int64_t
             }
 }
 
+/* Where `rows` rows from `at` on begin: their first elements, their sums, what ends them. */
+static void find_rows(const tn_gemm *g, const scratch *s, int64_t *at, int64_t rows) {
+    const tn_resolved *r = g->r;
+    const tn_resolved_access *a = &r->operand[0], *c = &r->output[0], *also = &r->operand[g->finish.all];
+    int last = g->n_rows ? g->rows[g->n_rows - 1] : -1;
+    for (int64_t i = 0; i < rows; i++, advance(r, g->rows, g->n_rows, at)) {
+        if (i && last >= 0 && at[last]) { /* a step from the one before */
+            s->row[i].a = s->row[i - 1].a + a->stride[last] * a->element;
+            for (int j = 0; j < a->guards; j++)
+                s->row[i].guard[j] = s->row[i - 1].guard[j] + a->guard[j].coef[last];
+            s->out[i] = s->out[i - 1] + c->stride[last];
+            if (s->all)
+                s->all[i] = s->all[i - 1] + also->stride[last];
+            continue;
+        }
+        tn_gemm_row_at(g, at, &s->row[i]);
+        s->out[i] = (float *)c->base + tn_machine_offset(c, r->outer, at);
+        if (s->all)
+            s->all[i] = (const float *)(const void *)also->base + tn_machine_offset(also, r->outer, at);
+    }
+}
+
 static void piece(void *ctx, int64_t index) {
     tn_gemm *g = ctx;
     const tn_resolved *r = g->r;
@@ -379,14 +401,8 @@ static void piece(void *ctx, int64_t index) {
     decode(r, g->batch, g->n_batch, batch, at);
     const float *packed = g->packed ? g->packed + batch_of_b(g, at) * g->panels * g->k * columns : NULL;
     const char *unpacked = columns_at(g, at);
-    const tn_resolved_access *c = &r->output[0], *also = &r->operand[g->finish.all];
     decode(r, g->rows, g->n_rows, first, at);
-    for (int64_t i = 0; i < rows; i++, advance(r, g->rows, g->n_rows, at)) {
-        tn_gemm_row_at(g, at, &s.row[i]);
-        s.out[i] = (float *)c->base + tn_machine_offset(c, r->outer, at);
-        if (s.all)
-            s.all[i] = (const float *)(const void *)also->base + tn_machine_offset(also, r->outer, at);
-    }
+    find_rows(g, &s, at, rows);
     int64_t line = g->direct ? g->run : g->k, parts = g->segments ? g->segments / g->taps : 1;
     for (int64_t i = 0; i < g->segments; i++) /* of the last: what is left */
         s.length[i] = i % parts == parts - 1 ? line - (parts - 1) * g->segment : g->segment;

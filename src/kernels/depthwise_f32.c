@@ -8,6 +8,7 @@
 
 #define MAX_TAPS 256
 #define MAX_GUARDS 4
+#define PIXELS 64 /* of a block that needs no room of its own */
 
 typedef struct depthwise {
     const tn_resolved *r;
@@ -15,6 +16,7 @@ typedef struct depthwise {
     int group;     /* the axis of channels */
     bool beside;   /* they lie side by side */
     bool finishes; /* what follows the sums is `finish` */
+    bool direct;   /* all is done where the output lies */
     tn_finish finish;
     int64_t taps;
     int64_t offset[MAX_TAPS], guard[MAX_TAPS][MAX_GUARDS]; /* a tap's shares of the offset and of the guards' values */
@@ -100,7 +102,7 @@ static void row(const depthwise *d, tn_strip *s, const tn_strip_block *b) {
             guard[g] += a->guard[g].coef[i] * at[i];
         step[g] = b->rows > 1 ? a->guard[g].coef[b->tile] : 0;
     }
-    bool direct = (!k->epilogue || d->finishes) && k->outputs == 1 && c->dtype == TN_F32;
+    bool direct = d->direct;
     float *out = direct ? (float *)c->base + tn_machine_offset(c, r->outer, at) : sums;
     int64_t next_in = b->rows > 1 ? a->stride[b->tile] : 0, next_out = !direct       ? b->n
                                                                        : b->rows > 1 ? c->stride[b->tile]
@@ -191,11 +193,13 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
     }
     d->finishes = d->beside && r->output[0].dtype == TN_F32 && args->kernel->epilogue &&
                   tn_finish_make(&d->finish, r, d->group) && !d->finish.all;
+    d->direct = d->beside && args->kernel->outputs == 1 && r->output[0].dtype == TN_F32 &&
+                (d->finishes || !args->kernel->epilogue);
     int last = r->outer - 1 != d->group ? r->outer - 1 : -1; /* of pixels */
     tn_strip_walk w = {.r = r,
                        .axis = d->beside ? d->group : last,
                        .tile = d->beside ? last : -1,
-                       .length = args->kernel->program->length,
+                       .length = d->direct ? PIXELS * r->extent[d->group] : args->kernel->program->length,
                        .work = (double)r->inner_count + args->kernel->epilogue,
                        .piece = piece,
                        .ctx = d};

@@ -87,21 +87,22 @@ INLINE vec madd(vec a, vec b, vec c) {
 }
 
 /* Adds the products of one summed element to sums. */
-INLINE void add_element(const int rows, vec (*sum)[VECTORS], const float *const *a, int64_t at, const float *b) {
+INLINE void add_element(const int rows, const int vectors, vec (*sum)[VECTORS], const float *const *a, int64_t at,
+                        const float *b) {
     vec column[VECTORS];
-    EACH (v, VECTORS)
+    EACH (v, vectors)
         column[v] = load(b + v * WIDTH);
     EACH (i, rows) {
         vec x = splat(a[i][at]);
-        EACH (v, VECTORS)
+        EACH (v, vectors)
             sum[i][v] = madd(x, column[v], sum[i][v]);
     }
 }
 
 /* Adds summed elements [k, end) of a run to sums; from[i]: row i of the run, b: columns of element k. Fetches so many lines at the place ahead
    of each element; 0: one for two elements. */
-INLINE void add_run(const int rows, const int lines, vec (*sum)[VECTORS], const float *const *from, int64_t k,
-                    int64_t end, int64_t step, const float *b, uintptr_t ahead, int64_t ahead_step) {
+INLINE void add_run(const int rows, const int vectors, const int lines, vec (*sum)[VECTORS], const float *const *from,
+                    int64_t k, int64_t end, int64_t step, const float *b, uintptr_t ahead, int64_t ahead_step) {
     const float *a[ROWS];
     EACH (i, rows)
         a[i] = from[i] + k * step;
@@ -113,32 +114,32 @@ INLINE void add_run(const int rows, const int lines, vec (*sum)[VECTORS], const 
         for (int i = 0; i < lines; i++)
             __builtin_prefetch((const void *)(ahead + (uintptr_t)ahead_step + (uintptr_t)i * TN_GEMM_LINE), 0, 2);
         ahead += 2 * (uintptr_t)ahead_step;
-        add_element(rows, sum, a, at, b);
-        add_element(rows, sum, a, next, b + COLUMNS);
+        add_element(rows, vectors, sum, a, at, b);
+        add_element(rows, vectors, sum, a, next, b + COLUMNS);
         at += 2 * step;
         next += 2 * step;
     }
     if ((end - k) & 1)
-        add_element(rows, sum, a, at, b);
+        add_element(rows, vectors, sum, a, at, b);
 }
 
-INLINE void tile_of(const int rows, const int lines, const tn_gemm_tile *t) {
+INLINE void tile_of(const int rows, const int vectors, const int lines, const tn_gemm_tile *t) {
     vec sum[ROWS][VECTORS];
     EACH (i, rows)
-        EACH (v, VECTORS)
+        EACH (v, vectors)
             sum[i][v] = (vec){0};
     if (t->add)
         EACH (i, rows)
-            EACH (v, VECTORS)
+            EACH (v, vectors)
                 sum[i][v] = load(t->c[i] + v * WIDTH);
     const float *b = t->b;
     uintptr_t ahead = t->ahead ? t->ahead : (uintptr_t)b;
     for (int64_t r = 0, n; r < t->runs; r++, b += n * COLUMNS, ahead += (uintptr_t)(n * t->ahead_step)) {
         n = t->length[r];
-        add_run(rows, lines, sum, t->a + r * t->stride, 0, n, t->step, b, ahead, t->ahead_step);
+        add_run(rows, vectors, lines, sum, t->a + r * t->stride, 0, n, t->step, b, ahead, t->ahead_step);
     }
     EACH (i, rows)
-        EACH (v, VECTORS)
+        EACH (v, vectors)
             store(t->c[i] + v * WIDTH, sum[i][v]);
 }
 
@@ -149,7 +150,7 @@ INLINE void block_of(const int rows, float (*sums)[COLUMNS], const float *const 
     EACH (i, rows)
         EACH (v, VECTORS)
             sum[i][v] = load(sums[i] + v * WIDTH);
-    add_run(rows, 1, sum, a, k, end, step, b, ahead, ahead_step);
+    add_run(rows, VECTORS, 1, sum, a, k, end, step, b, ahead, ahead_step);
     EACH (i, rows)
         EACH (v, VECTORS)
             store(sums[i] + v * WIDTH, sum[i][v]);
@@ -203,12 +204,12 @@ static void tall_tile(const tn_gemm_tile *t) {
 
 static void whole_tile(const tn_gemm_tile *t) {
     bool dense = t->ahead_step > TN_GEMM_LINE / 2;
-#define TILE_OF(n)        \
-    case n:               \
-        tile_of(n, 0, t); \
+#define TILE_OF(n)                 \
+    case n:                        \
+        tile_of(n, VECTORS, 0, t); \
         break;
 #define DENSE_TILE_OF(n) \
-    case n: tile_of(n, LINES, t); break;
+    case n: tile_of(n, VECTORS, LINES, t); break;
     if (dense)
         switch (t->rows) {
             EACH_HEIGHT(DENSE_TILE_OF)
@@ -219,6 +220,16 @@ static void whole_tile(const tn_gemm_tile *t) {
             EACH_HEIGHT(TILE_OF)
         default: tall_tile(t); break;
         }
+}
+
+/* Of a panel's first vector of columns. */
+static void narrow_tile(const tn_gemm_tile *t) {
+#define NARROW_TILE_OF(n) \
+    case n: tile_of(n, 1, 0, t); break;
+    switch (t->rows) {
+        EACH_HEIGHT(NARROW_TILE_OF)
+    default: tall_tile(t); break;
+    }
 }
 
 /* Sums of fewer columns are formed beside c: what follows there is another's. */
@@ -236,7 +247,10 @@ static void tile(const tn_gemm_tile *t) {
     tn_gemm_tile whole = *t;
     whole.c = c;
     whole.columns = COLUMNS;
-    whole_tile(&whole);
+    if (t->columns <= WIDTH)
+        narrow_tile(&whole);
+    else
+        whole_tile(&whole);
     for (int i = 0; i < t->rows; i++)
         for (int v = 0; v < VECTORS; v++)
             store_part(t->c[i] + v * WIDTH, load(beside[i] + v * WIDTH), t->columns - v * WIDTH);
