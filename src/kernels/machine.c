@@ -202,11 +202,14 @@ static void plain_step(const tn_scalar_step *s, int64_t count, const void *a, co
 
 /* --- strips ---------------------------------------------------------------------------------------------------------------------------- */
 
+#define FETCH_BYTES (8 << 20) /* of outputs, that are not in the cache when they are written */
+
 void tn_strip_begin(tn_strip *s, const tn_resolved *r) {
     s->r = r;
     s->program = r->kernel->program;
     for (int i = 0; i < r->kernel->operands; i++)
         s->loaded[i] = NULL;
+    s->fetches = r->outputs_count * r->output[0].element >= FETCH_BYTES;
     s->apart_at = s->apart_n = s->apart_rows = 0;
     s->apart_axis = s->program->apart ? -1 : -2;
     for (int i = 0; i < r->kernel->operands && s->apart_axis != -2; i++)
@@ -256,7 +259,11 @@ void tn_strip_run(tn_strip *s, tn_strip_part part, const tn_strip_block *b, cons
         s->reg[k->operands + k->steps] = reduced;
     bool direct = p->direct && p->first[part] < p->first[part + 1] && is_linear(&s->r->output[0], b) &&
                   (stride_of(&s->r->output[0], b->axis) == 1 || b->n * b->rows == 1);
-    tn_strip_compute(s, part, b, direct ? output_at(s, 0, b) : NULL);
+    char *to = direct ? output_at(s, 0, b) : NULL;
+    if (direct && s->fetches && p->first[part + 1] - p->first[part] > 1) /* the last code would wait for its lines */
+        for (int64_t i = 0; i < b->n * b->rows * s->r->output[0].element; i += 64)
+            __builtin_prefetch(to + i, 1);
+    tn_strip_compute(s, part, b, to);
     for (int i = direct ? 1 : 0; i < k->outputs; i++)
         store(s, i, b);
 }

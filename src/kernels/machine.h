@@ -127,6 +127,7 @@ typedef struct tn_strip {
     const char *loaded[TN_MACHINE_REGISTERS];
     int64_t loaded_n[TN_MACHINE_REGISTERS], loaded_rows[TN_MACHINE_REGISTERS];
     /* what codes apart have made: the same for all rows where their operands lie along `apart_axis` alone (-1: no axis; -2: they do not) */
+    bool fetches; /* lines of the output, before they are written */
     int apart_axis;
     int64_t apart_at, apart_n, apart_rows;
     _Alignas(64) char buffer[TN_STRIP_SCRATCH];
