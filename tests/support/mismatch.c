@@ -11,13 +11,13 @@
 #include "ir/tensor.h"
 #include "support/model_runs.h"
 
-enum { NAMES = 5, POOL = 48 };
+enum { NAMES = 5, POOL = 48, INPUTS = 4 };
 
 typedef struct drawing {
     uint64_t state;
     tn_graph *g;
     int64_t size[NAMES]; /* of the free dimensions A, B, ... */
-    tn_value pool[POOL]; /* f32 values that may be read here */
+    tn_value pool[POOL]; /* f32 values that may be read here; the first INPUTS are inputs */
     uint32_t count;
     int depth;            /* regions that this one lies in */
     int rank;             /* of the result of the branches being built */
@@ -44,6 +44,17 @@ static tn_value pick_rank(drawing *d, int low) {
     for (int tries = 0; tries < 20; tries++) {
         tn_value v = pick(d);
         if (tn_value_rank(d->g, v) >= low)
+            return v;
+    }
+    return (tn_value){0};
+}
+
+/* An input, of which all evaluators see the same bits: what asks which element is greatest, or not zero, may else answer of what they round
+   apart. */
+static tn_value pick_exact(drawing *d) {
+    for (int tries = 0; tries < 20; tries++) {
+        tn_value v = d->pool[draw(d, INPUTS)];
+        if (tn_value_rank(d->g, v) >= 1)
             return v;
     }
     return (tn_value){0};
@@ -204,7 +215,9 @@ static tn_value draw_reduction(drawing *d) {
     switch (draw(d, 4)) {
     case 0: return tn_reduce_mean(g, x, 1, &axis, draw(d, 2));
     case 1: return tn_cumsum(g, x, axis, false, false);
-    case 2: return tn_cast(g, tn_argmax(g, x, axis, draw(d, 2)), TN_F32);
+    case 2:
+        x = pick_exact(d);
+        return x.id ? tn_cast(g, tn_argmax(g, x, axis % tn_value_rank(g, x), draw(d, 2)), TN_F32) : x;
     default: return tn_reduce_sum(g, x, 1, &axis, draw(d, 2));
     }
 }
@@ -228,9 +241,12 @@ static tn_value draw_dynamic(drawing *d) {
         return tn_dynamic_slice(g, x, tn_constant_i64(g, 1, tn_value_rank(g, x), starts), part);
     case 5: return tn_layer_norm(g, x, y, (tn_value){0}, axis, 1e-5);
     case 0: return tn_gather(g, x, tn_constant_i64(g, 1, 2, at), axis);
-    case 1: return tn_cast(g, tn_nonzero(g, x), TN_F32);
+    case 1: x = pick_exact(d); return x.id ? tn_cast(g, tn_nonzero(g, x), TN_F32) : x;
     case 2: return tn_cast(g, tn_shape_of(g, x), TN_F32);
-    default: return tn_compress(g, x, tn_greater(g, tn_reshape(g, y, TN_SHAPE(-1)), tn_scalar(g, TN_F32, 0)), axis);
+    default:
+        y = pick_exact(d);
+        return y.id ? tn_compress(g, x, tn_greater(g, tn_reshape(g, y, TN_SHAPE(-1)), tn_scalar(g, TN_F32, 0)), axis)
+                    : y;
     }
 }
 
@@ -441,9 +457,9 @@ mismatch_outcome mismatch_draw(uint64_t seed, char *why, size_t size, char **tex
         d.size[i] = seed % 2 && draw(&d, 3) ? usual : sizes[draw(&d, 10)];
     d.flag = tn_input(d.g, "flag", TN_BOOL, TN_SCALAR);
     d.trips = tn_input(d.g, "trips", TN_I64, TN_SCALAR);
-    static const char *const names[] = {"x", "y", "z", "w"};
+    static const char *const names[INPUTS] = {"x", "y", "z", "w"};
     int first_rank = 1 + (int)draw(&d, 4);
-    for (uint32_t i = 0; i < 4; i++)
+    for (uint32_t i = 0; i < INPUTS; i++)
         d.pool[d.count++] = draw_input(&d, names[i], draw(&d, 2) ? first_rank : (int)draw(&d, 5));
     draw_nodes(&d, 1 + draw(&d, 6));
     tn_set_output(d.g, "out", d.pool[d.count - 1]);
