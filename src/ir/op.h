@@ -35,6 +35,7 @@ enum {
     TN_HOST = 1 << 14, /* works on host objects or strings, or has data-dependent control: a HOST instruction */
     TN_OPTIONAL_INPUTS = 1 << 15, /* inputs may be absent (null) */
     TN_SHAPE_ONLY = 1 << 17,      /* reads the shapes of its inputs, not their elements */
+    TN_SPREADS = 1 << 18,         /* a view that repeats its input: along new axes in front, and along axes of size 1 */
     TN_OWNED_ROW =
         1 << 16 /* the row lies in the graph's arena (an operator no table has): another graph's nodes need a copy */
 };

@@ -99,8 +99,7 @@ static bool may_not_fit(const tn_graph *g, tn_value v, int look) {
         return false;
     tn_value from = tn_node_input(g, maker, 0);
     if (tn_node_has_trait(g, maker, TN_VIEW) && tn_value_rank(g, from) >= 0 && tn_value_rank(g, v) >= 0) {
-        bool spread = strcmp(tn_node_op_name(g, maker), "broadcast") == 0;
-        if (spread ? spread_may_not_fit(g, from, v) : view_may_not_fit(g, from, v))
+        if (tn_node_has_trait(g, maker, TN_SPREADS) ? spread_may_not_fit(g, from, v) : view_may_not_fit(g, from, v))
             return true;
     }
     for (uint32_t i = 0; i < tn_node_input_count(g, maker); i++)
