@@ -171,7 +171,7 @@ known("MaxUnpool", ORT, "indices are of the tensor that the attributes give, as 
 known("AveragePool", STANDARD, "windows over the end (ceil_mode) with dilation, or counted with what is beyond the end",
       lambda c: attr(c, "ceil_mode") == 1 and (dilated(c) or attr(c, "count_include_pad") == 1))
 known("Swish", ORT, "its logistic function is near by 1e-7 of 1, not of its own value: a hundredth is wrong of one of 1e-5",
-      lambda c: c.inputs[0].dtype == np.float32 and float(np.min(c.inputs[0] * attr(c, "alpha", 1.0))) < -8)
+      lambda c: c.inputs[0].dtype == np.float32 and float(np.nanmin(c.inputs[0] * attr(c, "alpha", 1.0))) < -8)
 known("GroupNormalization", STANDARD, "sums in half precision, which stash_type asks for, do not reach the numbers",
       lambda c: attr(c, "stash_type") in (10, 16))
 known("NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss", STANDARD, "adds many numbers up in half precision",
