@@ -206,7 +206,8 @@ typedef struct scratch {
     float *zeros, *rows, *line, *panel, *sums;
     float **out;
     const float **all; /* rows of what ends them */
-    char *place;       /* NULL: `small` does */
+    void *lines;
+    char *place; /* NULL: `small` does */
     _Alignas(64) char small[4096];
 } scratch;
 
@@ -225,7 +226,10 @@ static size_t scratch_lay(const tn_gemm *g, int64_t rows, int64_t width, scratch
            panel = g->packed ? 0 : aligned((size_t)(g->k * g->level->columns) * sizeof(float)),
            sums = g->in_place ? 0 : aligned((size_t)(rows * width) * sizeof(float)),
            out = aligned((size_t)rows * sizeof *s->out),
-           all = g->finishes && g->finish.all ? aligned((size_t)rows * sizeof *s->all) : 0;
+           all = g->finishes && g->finish.all ? aligned((size_t)rows * sizeof *s->all) : 0,
+           lines = g->by_lines ? aligned(tn_gemm_lines_bytes(g)) : 0;
+    if (g->by_lines)
+        table = packed = line = 0;
     if (p) {
         s->row = (tn_gemm_row *)(void *)p;
         s->table = (const float **)(void *)(p += row);
@@ -237,9 +241,10 @@ static size_t scratch_lay(const tn_gemm *g, int64_t rows, int64_t width, scratch
         s->sums = (float *)(void *)(p += panel);
         s->out = (float **)(void *)(p += sums);
         s->all = all ? (const float **)(void *)(p + out) : NULL;
+        s->lines = p + out + all;
         memset(s->zeros, 0, zeros);
     }
-    return row + table + length + zeros + packed + line + panel + sums + out + all;
+    return row + table + length + zeros + packed + line + panel + sums + out + all + lines;
 }
 
 static bool scratch_make(tn_gemm *g, int64_t rows, scratch *s) {
@@ -406,7 +411,7 @@ static void piece(void *ctx, int64_t index) {
     int64_t line = g->direct ? g->run : g->k, parts = g->segments ? g->segments / g->taps : 1;
     for (int64_t i = 0; i < g->segments; i++) /* of the last: what is left */
         s.length[i] = i % parts == parts - 1 ? line - (parts - 1) * g->segment : g->segment;
-    if (!g->k) {
+    if (!g->k || g->by_lines) {
     } else if (g->direct)
         tn_gemm_point_rows(g, s.row, rows, s.zeros, s.table);
     else if (g->interleaved)
@@ -419,8 +424,11 @@ static void piece(void *ctx, int64_t index) {
         if (!g->in_place)
             for (int64_t i = 0; i < rows; i++)
                 s.out[i] = s.sums + i * width - from;
-        sum_panels(g, &s, rows, panel, to, packed, unpacked);
-        if (!g->in_place || (r->kernel->epilogue && !g->finishes))
+        if (g->by_lines)
+            tn_gemm_lines_sum(g, s.row, rows, first, packed, s.out, s.lines);
+        else
+            sum_panels(g, &s, rows, panel, to, packed, unpacked);
+        if (!g->in_place || (r->kernel->epilogue && (!g->finishes || g->by_lines)))
             epilogues(g, at, s.out, first, rows, from, width);
     }
     scratch_free(g, &s);
@@ -485,6 +493,7 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
             g->in_place =
                 k->outputs == 1 && c->dtype == TN_F32 && (g->column < 0 || c->stride[g->column] == 1 || g->n == 1);
             cut(g, threads);
+            g->by_lines = tn_gemm_lines_fit(g, &g->lines);
             learn_few(args, g);
         }
     }

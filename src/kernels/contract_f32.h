@@ -19,6 +19,14 @@ typedef struct tn_gemm_few {
     int64_t a[TN_GEMM_MAX_ROWS], c[TN_GEMM_MAX_ROWS]; /* where rows begin in their slots, in bytes */
 } tn_gemm_few;
 
+/* Few columns (contract_lines.c): outputs along one row axis, by lines of what they read. */
+typedef struct tn_gemm_lines {
+    int along, slide;        /* the last row axis, and the summed axis that moves by places of the same line */
+    int64_t unit, step, tap; /* elements from place to place; places from output to output, and from tap to tap */
+    int64_t count, pitch;    /* lines, and floats from one to the next */
+    int64_t length, outputs; /* floats of each of the `step` parts of a line, of every step-th place; outputs at once */
+} tn_gemm_lines;
+
 typedef struct tn_gemm {
     tn_gemm_few few;
     const tn_resolved *r;
@@ -38,6 +46,8 @@ typedef struct tn_gemm {
     bool in_place;             /* sums are formed in the output itself */
     bool finishes;             /* and end as `finish` says, tile by tile */
     tn_finish finish;
+    bool by_lines; /* sums are formed as `lines` says */
+    tn_gemm_lines lines;
     const float *packed; /* columns, NULL: packed by each piece */
     /* how it is cut: pieces are blocks of rows by spans of panels; a piece sums `step` panels at a time */
     int64_t panels, block, blocks, spans, panels_per_span, step;
@@ -67,6 +77,13 @@ void tn_gemm_pack_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, f
    for a tile's rows, `pitch` apart; used when they are narrower than f32. */
 void tn_gemm_interleave_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, const int64_t *length, float *to,
                              float *line, const float **table);
+/* Whether sums are formed by lines: few columns, of whole rows of outputs. */
+bool tn_gemm_lines_fit(const tn_gemm *g, tn_gemm_lines *lines);
+/* Scratch that it needs. */
+size_t tn_gemm_lines_bytes(const tn_gemm *g);
+/* out[i][0..n): the sums of row i of `rows`, the first of which is number `first` of the rows' indices. `columns`: the packed panel. */
+void tn_gemm_lines_sum(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, int64_t first, const float *columns,
+                       float *const *out, void *scratch);
 /* How many rows the tile at row i of `rows` takes: tiles are of nearly the same height. */
 static inline int tn_gemm_tile_rows(const tn_gemm_level *level, int64_t rows, int64_t i) {
     int64_t left = (rows - i + level->rows - 1) / level->rows;

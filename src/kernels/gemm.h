@@ -32,6 +32,13 @@ typedef struct tn_gemm_tile {
 
 #define TN_GEMM_LINE 64 /* bytes */
 
+/* Columns that are summed by lines, at most. */
+#define TN_GEMM_LINES_MOST 16
+/* to[c * pitch + i] = sum over k < count of x[place[k] + i] * b[k * (the level's columns) + c], for c < columns and i < n: as many chains
+   as tiles have. Of x and `to` whole vectors are read and written, beyond i = n too: `pitch` and lines have room for n rounded up to 64. */
+typedef void tn_gemm_lines_fn(int columns, int64_t n, int64_t count, const int32_t *place, const float *x,
+                              const float *b, float *to, int64_t pitch);
+
 /* A depthwise row: out[p * next_out + g] = sum over taps t of a[t][p * next_in + g] * w[t * stride + g], for g < groups, p < pixels. */
 typedef struct tn_depthwise_row {
     int64_t groups, stride, taps;
@@ -59,6 +66,7 @@ typedef struct tn_gemm_level {
     void (*depthwise)(const tn_depthwise_row *row);
     void (*depthwise_line)(const tn_depthwise_line *line);
     tn_finish_fn *finish;
+    tn_gemm_lines_fn *lines;
     /* `rounds` rounds of multiply-adds that wait for nothing: `peak_operations` scalar operations each; the answer is of no use. */
     float (*peak)(int64_t rounds);
     int peak_operations;

@@ -256,6 +256,56 @@ static void tile(const tn_gemm_tile *t) {
             store_part(t->c[i] + v * WIDTH, load(beside[i] + v * WIDTH), t->columns - v * WIDTH);
 }
 
+/* --- few columns ------------------------------------------------------------------------------------------------------------------------ */
+
+/* Sums of `columns` columns of `vectors` vectors of outputs. */
+INLINE void lines_block(const int columns, const int vectors, int64_t count, const int32_t *place, const float *x,
+                        const float *b, float *to, int64_t pitch) {
+    vec sum[columns][vectors];
+    EACH (c, columns)
+        EACH (v, vectors)
+            sum[c][v] = (vec){0};
+    for (int64_t k = 0; k < count; k++, b += COLUMNS) {
+        const float *from = x + place[k];
+        vec a[vectors];
+        EACH (v, vectors)
+            a[v] = load(from + v * WIDTH);
+        EACH (c, columns) {
+            vec w = splat(b[c]);
+            EACH (v, vectors)
+                sum[c][v] = madd(a[v], w, sum[c][v]);
+        }
+    }
+    EACH (c, columns)
+        EACH (v, vectors)
+            store(to + c * pitch + v * WIDTH, sum[c][v]);
+}
+
+/* Vectors beside each other for so many columns: sums fill the registers, and none waits for the one before. */
+#if WIDTH == 16
+#define LINES_OF(f) f(1, 4) f(2, 4) f(3, 4) f(4, 4) f(5, 4) f(6, 4) f(7, 2) f(8, 2)
+#else
+#define LINES_OF(f) f(1, 8) f(2, 4) f(3, 4) f(4, 2)
+#endif
+
+static void lines(int columns, int64_t n, int64_t count, const int32_t *place, const float *x, const float *b,
+                  float *to, int64_t pitch) {
+    enum { MOST = WIDTH == 16 ? 8 : 4 };
+    for (int part; columns > 0; columns -= part, b += part, to += part * pitch) {
+        int parts = (columns + MOST - 1) / MOST;
+        part = (columns + parts - 1) / parts;
+        switch (part) {
+#define LINES_CASE(c, v)                                              \
+    case c:                                                           \
+        for (int64_t i = 0; i < n; i += v * WIDTH)                    \
+            lines_block(c, v, count, place, x + i, b, to + i, pitch); \
+        break;
+            LINES_OF(LINES_CASE)
+        default: break;
+        }
+    }
+}
+
 /* --- what ends a contraction ---------------------------------------------------------------------------------------------------------- */
 
 /* The greater and the lesser of x and a bound: x where neither is, so that NaN stays what it is. */
@@ -491,6 +541,7 @@ const tn_gemm_level PASTE(tn_gemm_, TN_ISA) = {.rows = ROWS,
                                                .depthwise = depthwise,
                                                .depthwise_line = depthwise_line,
                                                .finish = finish,
+                                               .lines = lines,
                                                .peak = peak,
                                                .peak_operations = 2 * SUMS * WIDTH};
 

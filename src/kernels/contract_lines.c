@@ -1,0 +1,200 @@
+/* Few columns: a vector holds one column of many outputs that follow each other along the last row axis, where a tile's would be mostly
+   empty. What these read is laid out in lines, one for each summed element that does not slide with that axis: a window's taps along it
+   read the same line, shifted. The chain of each output is the tile's, so the bits are. */
+#include <string.h>
+
+#include "kernels/contract_f32.h"
+#include "kernels/move.h"
+
+#define OUTPUTS 64             /* beside each other, at most */
+#define LINE_BYTES (192 << 10) /* of all lines */
+#define SLIDE 256              /* places that the window slides over, at most */
+#define COLUMNS TN_GEMM_LINES_MOST
+
+static int64_t greatest_divisor(int64_t a, int64_t b) {
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Whether guards tell the places of a line alike, whatever step and tap they are of. */
+static bool guards_slide(const tn_resolved_access *a, int along, int slide, int64_t step, int64_t tap) {
+    for (int i = 0; i < a->guards; i++) {
+        const int64_t *coef = a->guard[i].coef;
+        if (coef[along] < 0 || coef[along] % step || (slide >= 0 && coef[slide] != coef[along] / step * tap))
+            return false;
+    }
+    return true;
+}
+
+/* Looks for the summed axis that slides along the last row axis by the smallest steps. */
+static bool find_slide(const tn_gemm *g, tn_gemm_lines *l) {
+    const tn_resolved *r = g->r;
+    const tn_resolved_access *a = &r->operand[0];
+    *l = (tn_gemm_lines){.along = g->rows[g->n_rows - 1], .slide = -1};
+    int64_t whole = a->stride[l->along];
+    for (int i = g->first_sum; i <= g->last_sum && whole > 0; i++) {
+        if (r->extent[i] < 2 || a->stride[i] <= 0)
+            continue;
+        int64_t unit = greatest_divisor(whole, a->stride[i]), step = whole / unit, tap = a->stride[i] / unit;
+        if (tap > SLIDE || tap * (r->extent[i] - 1) > SLIDE || (l->slide >= 0 && tap >= l->tap) ||
+            !guards_slide(a, l->along, i, step, tap))
+            continue;
+        l->slide = i;
+        l->unit = unit;
+        l->step = step;
+        l->tap = tap;
+    }
+    return l->slide >= 0 && l->step <= 8;
+}
+
+bool tn_gemm_lines_fit(const tn_gemm *g, tn_gemm_lines *l) {
+    const tn_resolved *r = g->r;
+    if (!g->packed || g->n > COLUMNS || g->n < 1 || !g->n_rows || g->k < 2 || r->operand[1].guards ||
+        g->level->lines == NULL || r->extent[g->rows[g->n_rows - 1]] < 16 || !find_slide(g, l))
+        return false;
+    /* a line costs its copy, and each column of an output a multiply-add; a tile's columns cost as much however few they are */
+    int64_t taps = r->extent[l->slide];
+    l->count = g->k / taps;
+    l->outputs = OUTPUTS;
+    int64_t places = (l->outputs - 1) * l->step + (taps - 1) * l->tap + 1;
+    if (16 * places / l->outputs + g->n * taps > (g->run < 16 ? 20 : 9) * taps)
+        return false;
+    l->length = (places + l->step - 1) / l->step + OUTPUTS;
+    l->length = ((l->length + 15) & ~(int64_t)15) + 16; /* not all lines begin at the same sets of the cache */
+    l->pitch = l->length * l->step;
+    return l->count * l->pitch * (int64_t)sizeof(float) <= LINE_BYTES && g->k * l->pitch <= INT32_MAX;
+}
+
+size_t tn_gemm_lines_bytes(const tn_gemm *g) {
+    const tn_gemm_lines *l = &g->lines;
+    return (size_t)(l->count * l->pitch + COLUMNS * l->outputs) * sizeof(float) +
+           (((size_t)g->k * sizeof(int32_t) + 63) & ~(size_t)63);
+}
+
+/* Where in the lines each summed element of the first output lies. */
+static void list_places(const tn_gemm *g, int32_t *place) {
+    const tn_gemm_lines *l = &g->lines;
+    const tn_resolved *r = g->r;
+    int64_t at[TN_MACHINE_AXES] = {0};
+    for (int64_t k = 0; k < g->k; k++) {
+        int64_t line = 0, tap = at[l->slide] * l->tap;
+        for (int i = g->first_sum; i <= g->last_sum; i++)
+            line = i == l->slide ? line : line * r->extent[i] + at[i];
+        place[k] = (int32_t)(line * l->pitch + tap % l->step * l->length + tap / l->step);
+        for (int i = g->last_sum; i >= g->first_sum && ++at[i] == r->extent[i]; i--)
+            at[i] = 0;
+    }
+}
+
+/* The places [*low, *high) of `n` that lie inside, of the line that begins where guards are those of `row` and `share`. */
+static void inside_places(const tn_gemm *g, const tn_gemm_row *row, const int64_t *share, int64_t n, int64_t *low,
+                          int64_t *high) {
+    const tn_resolved_access *a = &g->r->operand[0];
+    *low = 0;
+    *high = n;
+    for (int i = 0; i < a->guards; i++) {
+        int64_t v = row->guard[i] + share[i], left = a->guard[i].extent - v,
+                c = a->guard[i].coef[g->lines.along] / g->lines.step;
+        int64_t from = v >= 0 ? 0 : c > 0 ? (c - 1 - v) / c : n, to = left <= 0 ? 0 : c > 0 ? (left + c - 1) / c : n;
+        *low = from > *low ? from : *low;
+        *high = to < *high ? to : *high;
+    }
+    if (*low >= *high)
+        *low = *high = 0;
+}
+
+static void fill(const tn_gemm *g, const void *from, int64_t low, int64_t high, int64_t n, float *to) {
+    const tn_gemm_lines *l = &g->lines;
+    if (l->step == 1) {
+        memset(to, 0, (size_t)low * sizeof *to);
+        if (g->load[0] && low < high)
+            g->load[0](high - low, (const uint16_t *)from + low * l->unit, l->unit, to + low);
+        else if (l->unit == 1)
+            memcpy(to + low, (const float *)from + low, (size_t)(high - low) * sizeof *to);
+        else
+            for (int64_t i = low; i < high; i++)
+                to[i] = ((const float *)from)[i * l->unit];
+        memset(to + high, 0, (size_t)(n - high) * sizeof *to);
+        return;
+    }
+    for (int64_t phase = 0; phase < l->step; phase++, to += l->length)
+        for (int64_t i = phase, j = 0; i < n; i += l->step, j++) {
+            float x = 0;
+            if (i >= low && i < high && g->load[0])
+                g->load[0](1, (const uint16_t *)from + i * l->unit, 1, &x);
+            else if (i >= low && i < high)
+                x = ((const float *)from)[i * l->unit];
+            to[j] = x;
+        }
+}
+
+/* All lines of the outputs that begin at `row`, `n` places of each. */
+static void fill_lines(const tn_gemm *g, const tn_gemm_row *row, int64_t n, float *lines) {
+    const tn_gemm_lines *l = &g->lines;
+    const tn_resolved *r = g->r;
+    const tn_resolved_access *a = &r->operand[0];
+    int64_t at[TN_MACHINE_AXES] = {0}, low, high;
+    /* lines beside each other in memory are turned together */
+    int last = g->last_sum;
+    while (last > g->first_sum && (r->extent[last] == 1 || last == l->slide))
+        last--;
+    int64_t together = 1;
+    if (l->step == 1 && !g->load[0] && last != l->slide && a->stride[last] == 1) {
+        together = r->extent[last];
+        for (int i = 0; i < a->guards; i++)
+            together = a->guard[i].coef[last] ? 1 : together;
+    }
+    tn_move_transpose_fn *turn = tn_move_of(r->kernel->program->level)->transpose[sizeof(float)];
+    for (int64_t line = 0; line < l->count; line += together) {
+        int64_t offset = 0, share[4] = {0};
+        for (int i = g->first_sum; i <= g->last_sum; i++) {
+            offset += a->stride[i] * at[i];
+            for (int j = 0; j < a->guards; j++)
+                share[j] += a->guard[j].coef[i] * at[i];
+        }
+        float *to = lines + line * l->pitch;
+        const char *from = row->a + offset * a->element;
+        inside_places(g, row, share, n, &low, &high);
+        if (together > 1) {
+            for (int64_t i = 0; i < together; i++) {
+                memset(to + i * l->pitch, 0, (size_t)low * sizeof *to);
+                memset(to + i * l->pitch + high, 0, (size_t)(n - high) * sizeof *to);
+            }
+            turn(high - low, together, (const float *)(const void *)from + low * l->unit, l->unit, to + low, l->pitch);
+            at[last] = together - 1;
+        } else
+            fill(g, from, low, high, n, to);
+        for (int i = g->last_sum; i >= g->first_sum; i--) {
+            if (i == l->slide)
+                continue;
+            if (++at[i] < r->extent[i])
+                break;
+            at[i] = 0;
+        }
+    }
+}
+
+void tn_gemm_lines_sum(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, int64_t first, const float *columns,
+                       float *const *out, void *scratch) {
+    const tn_gemm_lines *l = &g->lines;
+    int64_t extent = g->r->extent[l->along], taps = g->r->extent[l->slide];
+    int32_t *place = scratch;
+    float *lines = (float *)(void *)((char *)scratch + (((size_t)g->k * sizeof *place + 63) & ~(size_t)63));
+    float *sums = lines + l->count * l->pitch;
+    memset(lines, 0, (size_t)(l->count * l->pitch) * sizeof *lines); /* beyond its places a line is read, for nothing */
+    list_places(g, place);
+    for (int64_t i = 0, n; i < rows; i += n) {
+        int64_t left = extent - (first + i) % extent;
+        n = rows - i < left ? rows - i : left;
+        n = n < l->outputs ? n : l->outputs;
+        fill_lines(g, &row[i], (n - 1) * l->step + (taps - 1) * l->tap + 1, lines);
+        g->level->lines((int)g->n, n, g->k, place, lines, columns, sums, l->outputs);
+        for (int64_t j = 0; j < n; j++)
+            for (int64_t c = 0; c < g->n; c++)
+                out[i + j][c] = sums[c * l->outputs + j];
+    }
+}
