@@ -290,14 +290,22 @@ tn_status tn_graph_add_output(tn_graph *g, tn_value value, const char *name) {
 
 static tn_status check_arity(const tn_op *op, const tn_node_desc *d, uint32_t outputs) {
     if ((int)d->input_count < op->min_inputs || (op->max_inputs >= 0 && (int)d->input_count > op->max_inputs)) {
+        bool few = (int)d->input_count < op->min_inputs;
         tn_fail(TN_ERR_MODEL, "%s has %u inputs, but takes %s%d", op->name, d->input_count,
-                op->max_inputs == op->min_inputs ? "" : "at least ", op->min_inputs);
+                op->max_inputs == op->min_inputs ? ""
+                : few                            ? "at least "
+                                                 : "at most ",
+                few ? op->min_inputs : op->max_inputs);
         if (op->inputs)
             tn_fail_hint("%s(%s)", op->name, op->inputs);
         return TN_ERR_MODEL;
     }
     if ((int)outputs < op->min_outputs || (op->max_outputs >= 0 && (int)outputs > op->max_outputs))
-        return tn_fail(TN_ERR_MODEL, "%s has %u outputs, but gives at most %d", op->name, outputs, op->max_outputs);
+        return tn_fail(TN_ERR_MODEL, "%s has %u outputs, but gives %s%d", op->name, outputs,
+                       op->max_outputs == op->min_outputs ? ""
+                       : (int)outputs < op->min_outputs   ? "at least "
+                                                          : "at most ",
+                       (int)outputs < op->min_outputs ? op->min_outputs : op->max_outputs);
     if (op->regions >= 0 && (int)d->region_count != op->regions)
         return tn_fail(TN_ERR_MODEL, "%s has %u regions, but takes %d", op->name, d->region_count, op->regions);
     return TN_OK;

@@ -319,7 +319,7 @@ static bool is_long(const group *g, int most, group *longer) {
 static tn_status run_links(link *links, uint32_t count, const tn_kernel_args *args) {
     double bytes = passed(links, count);
     bool large = bytes > 2 * BLOCK_BYTES,
-         together = bytes > rows_pay(links); /* large: more than the cache keeps anyway */
+         together = count > 0 && bytes > rows_pay(links); /* large: more than the cache keeps anyway */
     tn_status status = TN_OK;
     for (uint32_t first = 0; first < count && status == TN_OK;) {
         group g = {.link = links + first, .heap = args->heap, .rows = 1}, longer;

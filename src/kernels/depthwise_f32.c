@@ -94,7 +94,7 @@ static void row(const depthwise *d, tn_strip *s, const tn_strip_block *b) {
     const tn_resolved_access *a = &r->operand[0], *c = &r->output[0];
     const float *tap[MAX_TAPS];
     float sums[TN_STRIP_LENGTH];
-    int64_t *at = b->at, guard[MAX_GUARDS], step[MAX_GUARDS];
+    int64_t *at = b->at, guard[MAX_GUARDS] = {0}, step[MAX_GUARDS] = {0};
     const float *from = (const float *)a->base + tn_machine_offset(a, r->outer, at);
     for (int g = 0; g < a->guards; g++) {
         guard[g] = a->guard[g].offset;

@@ -131,11 +131,15 @@ static tn_status expand_shrink(tn_expand *x) {
     double bias = tn_expand_float(x, "bias"), lambd = tn_expand_float(x, "lambd");
     if (tn_is_int(dtype)) /* -lambd has no value in unsigned types, nor a fraction in any */
         probe = tn_cast(g, v, TN_F64);
-    if (tn_is_int(dtype) && bias != floor(bias)) { /* NOLINT: a fraction counts before the result is an integer again */
+    bool beyond = fabs(bias) > (dtype == TN_U64 ? 0x1.fffffffffffffp63 : 0x1p63);
+    if (tn_is_int(dtype) &&
+        (beyond || bias != floor(bias))) { /* NOLINT: a fraction counts before the result is an integer again */
         v = probe;
         dtype = TN_F64;
     }
-    tn_value size = tn_cast(g, tn_scalar(g, TN_F64, fabs(bias)), dtype);
+    static const int64_t least = INT64_MIN; /* 2^63, as what wraps has it */
+    tn_value size = dtype == TN_I64 && fabs(bias) == 0x1p63 ? tn_constant_i64(g, 0, 1, &least) /* NOLINT */
+                                                            : tn_cast(g, tn_scalar(g, TN_F64, fabs(bias)), dtype);
     tn_value up = tn_add(g, v, size), down = tn_sub(g, v, size);
     tn_value inner = tn_select(g, tn_greater(g, probe, number(x, probe, lambd)), bias < 0 ? up : down, number(x, v, 0));
     return finish(x, tn_select(g, tn_less(g, probe, number(x, probe, -lambd)), bias < 0 ? down : up, inner));

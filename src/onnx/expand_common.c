@@ -156,6 +156,13 @@ tn_status tn_expand_spread_to(tn_expand *x, uint32_t input, const char *name, in
     return TN_OK;
 }
 
+tn_status tn_expand_single(tn_expand *x, uint32_t input, const char *name) {
+    int rank = tn_expand_rank(x, input);
+    TN_RULE(x, rank == 0 || (rank == 1 && !tn_dim_never_equal(x->graph, tn_expand_dim(x, input, 0), tn_size(x, 1))),
+            "'%s' must be a scalar", name);
+    return TN_OK;
+}
+
 tn_value tn_expand_listed(tn_expand *x, tn_value list, tn_dim size) {
     return tn_reshape_dims(x->graph, list, 1, &size);
 }

@@ -88,6 +88,8 @@ tn_value tn_expand_sizes_value(tn_expand *x, int count, const tn_dim *dims);
 /* An input repeated to this shape, with the operator's name for it: each of its sizes is 1 or that of the last axes of the shape. */
 tn_status tn_expand_spread_to(tn_expand *x, uint32_t input, const char *name, int rank, const tn_dim *dims,
                               tn_value *out);
+/* An input that must hold one element, as a scalar or a list: the operator's name for it. */
+tn_status tn_expand_single(tn_expand *x, uint32_t input, const char *name);
 /* A list that must hold `size` entries, as such; checked at run time where it is not known to. */
 tn_value tn_expand_listed(tn_expand *x, tn_value list, tn_dim size);
 /* value [n] as [1, ..., n, ..., 1] of `rank`, n at `axis`. */

@@ -128,8 +128,6 @@ static tn_status expand_conv_transpose(tn_expand *x) {
         if (shaped || same) {
             tn_dim out = shaped ? tn_size(x, want[i]) : tn_dim_mul(g, w.in[i], tn_size(x, w.stride[i]));
             tn_dim total = tn_dim_sub(g, full, out);
-            if (!shaped)
-                total = tn_dim_max(g, total, zero);
             tn_dim half = tn_dim_floordiv(g, total, tn_size(x, 2)), rest = tn_dim_sub(g, total, half);
             w.lo[i] = upper ? half : rest;
             w.hi[i] = upper ? rest : half;

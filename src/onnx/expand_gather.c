@@ -81,7 +81,7 @@ static tn_status expand_one_hot(tn_expand *x) {
     tn_dim depth, dims[TN_MAX_RANK], ones[TN_MAX_RANK];
     TN_RULE(x, rank <= TN_MAX_RANK, "the result has rank %d: at most %d is supported", rank, TN_MAX_RANK);
     TN_TRY(tn_expand_axis(x, tn_expand_int(x, "axis"), rank, &axis));
-    TN_RULE(x, tn_expand_rank(x, 1) <= 1, "'depth' must be a scalar");
+    TN_TRY(tn_expand_single(x, 1, "depth"));
     TN_RULE(x, tn_expand_rank(x, 2) == 1 && !tn_dim_never_equal(g, tn_expand_dim(x, 2, 0), tn_size(x, 2)),
             "'values' must be two elements, [off, on]");
     if (tn_expand_contents_dims(x, 1, &depth, 1) != 1) {

@@ -236,11 +236,17 @@ static tn_status slice_by_data(tn_expand *x, const char *reason) {
         if (n < 0 && tn_expand_rank(x, i) == 1 && !tn_dim_is_const(g, tn_expand_dim(x, i, 0), &n))
             n = -1;
     }
+    if (tn_expand_rank(x, 1) == 1 && tn_expand_rank(x, 2) == 1)
+        TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, 1, 0), tn_expand_dim(x, 2, 0)),
+                "'starts' and 'ends' have different numbers of entries");
     bool named = tn_expand_has(x, 3);
     if (named && (n = tn_expand_contents_i64(x, 3, list, TN_MAX_RANK)) < 0)
         return tn_expand_later(x, "needs the axes");
     if (n < 0 || n > rank)
         return tn_expand_later(x, reason);
+    for (uint32_t i = 1; i < 3 && named; i++)
+        TN_RULE(x, tn_expand_rank(x, i) == 0 || !tn_dim_never_equal(g, tn_expand_dim(x, i, 0), tn_size(x, n)),
+                "'%s' has not as many entries as 'axes', %" PRId64, i == 1 ? "starts" : "ends", n);
     for (int i = 0; i < n; i++) {
         list[i] = named ? list[i] : i;
         steps[i] = 1;
@@ -478,8 +484,10 @@ static tn_status expand_trilu(tn_expand *x) {
     const tn_dim last[2] = {tn_expand_dim(x, 0, -2), tn_expand_dim(x, 0, -1)};
     tn_value diagonal = tn_sub(g, tn_iota(g, TN_I64, 2, last, 1), tn_iota(g, TN_I64, 2, last, 0)),
              k = tn_scalar(g, TN_I64, 0);
-    if (tn_expand_has(x, 1))
+    if (tn_expand_has(x, 1)) {
+        TN_TRY(tn_expand_single(x, 1, "k"));
         k = tn_reshape_dims(g, tn_expand_input(x, 1), 0, NULL);
+    }
     tn_value keep = tn_expand_int(x, "upper") ? tn_greater_equal(g, diagonal, k) : tn_less_equal(g, diagonal, k);
     return tn_expand_set(x, 0, tn_select(g, keep, tn_expand_input(x, 0), tn_expand_zero(x, tn_expand_dtype(x, 0))));
 }

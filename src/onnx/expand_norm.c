@@ -163,6 +163,11 @@ static tn_status expand_group_norm(tn_expand *x) {
     if (tn_dim_is_const(g, dims[1], &channels))
         TN_RULE(x, channels % groups == 0, "%" PRId64 " channels cannot be divided into %" PRId64 " groups", channels,
                 groups);
+    else if (tn_expand_rank(x, 1) == 1 && tn_dim_is_const(g, tn_expand_dim(x, 1, 0), &channels))
+        TN_RULE(
+            x, channels % groups == 0 || channels < groups, /* fewer: one for each group, in operator sets before 21 */
+            "'scale' has one entry for each of %" PRId64 " channels, which cannot be divided into %" PRId64 " groups",
+            channels, groups);
     TN_TRY(tn_expand_hold_multiple(x, 0, 1, groups));
     dims = tn_expand_dims_copy(x, 0);
     if (!dims)

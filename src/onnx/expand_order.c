@@ -58,6 +58,7 @@ static tn_status expand_running(tn_expand *x, const char *op) {
     TN_RULE(x, tn_expand_rank(x, 0) >= 1, "the input is a scalar");
     TN_RULE(x, tn_is_int(tn_expand_dtype(x, 1)), "the axis is %s: it must be an integer",
             tn_dtype_name(tn_expand_dtype(x, 1)));
+    TN_TRY(tn_expand_single(x, 1, "axis"));
     if (tn_expand_contents_i64(x, 1, &given, 1) != 1)
         return tn_expand_later(x, "needs the axis");
     TN_TRY(tn_expand_axis(x, given, tn_expand_rank(x, 0), &axis));
@@ -178,7 +179,10 @@ static tn_status expand_max_unpool(tn_expand *x) {
     tn_dim all = tn_size_product(x, rank, plain), from = tn_size_of_input(x, 0);
     TN_SIZED(x, all);
     TN_SIZED(x, from);
-    tn_value in = tn_expand_input(x, 0), index = tn_expand_input(x, 1);
+    tn_value in = tn_expand_input(x, 0), index = tn_cast(g, tn_expand_input(x, 1), TN_I64);
+    index =
+        tn_expand_within(x, index, tn_scalar(g, TN_I64, 0),
+                         tn_expand_size_value(x, tn_dim_sub(g, all, tn_size(x, 1)), TN_I64), "the indices' element ");
     tn_value parts[3] = {tn_expand_full(x, tn_expand_dtype(x, 0), 0, 1, &all), tn_reshape_dims(g, index, 1, &from),
                          tn_reshape_dims(g, in, 1, &from)};
     const tn_attr attrs[] = {TN_A_INT("axis", 0)};

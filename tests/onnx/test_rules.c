@@ -31,6 +31,12 @@ typedef struct rule {
 static const rule rules[] = {
     /* attributes that say yes or no */
     {"CumSum", "a,b", 14, {{TN_F32, "3"}, {TN_I64, ""}}, "exclusive", -1, "'exclusive' is -1"},
+    {"CumSum", "a,b", 14, {{TN_F32, "3"}, {TN_I64, "2"}}, NULL, 0, "'axis' must be a scalar"},
+    {"CumSum", "a,b", 14, {{TN_F32, "3"}, {TN_I64, "0"}}, NULL, 0, "'axis' must be a scalar"},
+    {"CumProd", "a,b", 26, {{TN_F32, "3"}, {TN_I64, "1,1"}}, NULL, 0, "'axis' must be a scalar"},
+    {"OneHot", "a,b,c", 11, {{TN_I64, "3"}, {TN_I64, "2"}, {TN_F32, "2"}}, NULL, 0, "'depth' must be a scalar"},
+    {"Trilu", "a,b", 14, {{TN_F32, "3,3"}, {TN_I64, "2"}}, NULL, 0, "'k' must be a scalar"},
+    {"Slice", "a,b,c", 13, {{TN_F32, "3,3"}, {TN_I64, "2"}, {TN_I64, "1"}}, NULL, 0, "starts"},
     {"ReduceSum", "a", 13, {{TN_F32, "3"}}, "keepdims", 2, "from 0 to 1"},
     {"Flatten", "a", 10, {{TN_F32, "2,3"}}, "axis", -1, "attribute 'axis' is -1"},
     {"Flatten", "a", 28, {{TN_F32, "2,3"}}, "axis", -3, "attribute 'axis' is -3"},

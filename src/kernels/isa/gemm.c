@@ -156,16 +156,19 @@ INLINE void block_of(const int rows, float (*sums)[COLUMNS], const float *const 
             store(sums[i] + v * WIDTH, sum[i][v]);
 }
 
-/* Heights of tiles, and of the parts of tall ones. */
+/* Heights of tiles, of the parts of tall ones, and of those that fetch all lines of an element (fewer rows leave that to the processor). */
 #if ROWS > 6
 #define EACH_HEIGHT(f) f(1) f(2) f(3) f(4) f(5) f(6) f(7) f(8) f(9) f(10) f(11) f(12)
 #define EACH_PART(f) f(6) f(7) f(8)
+#define EACH_FETCHING(f) f(5) f(6) f(7) f(8) f(9) f(10) f(11) f(12)
 #elif ROWS > 4
 #define EACH_HEIGHT(f) f(1) f(2) f(3) f(4) f(5) f(6)
 #define EACH_PART(f) f(3) f(4) f(5) f(6)
+#define EACH_FETCHING(f) f(5) f(6)
 #else
 #define EACH_HEIGHT(f) f(1) f(2) f(3) f(4)
 #define EACH_PART(f) f(2) f(3) f(4)
+#define EACH_FETCHING(f)
 #endif
 #define BLOCK 64
 
@@ -203,26 +206,25 @@ static void tall_tile(const tn_gemm_tile *t) {
 }
 
 static void whole_tile(const tn_gemm_tile *t) {
-    bool dense = t->ahead_step > TN_GEMM_LINE / 2;
-#define TILE_OF(n)                 \
-    case n:                        \
-        tile_of(n, VECTORS, 0, t); \
-        break;
-#define DENSE_TILE_OF(n) \
-    case n: tile_of(n, VECTORS, LINES, t); break;
-    if (dense)
+#define FETCHING_TILE_OF(n)            \
+    case n:                            \
+        tile_of(n, VECTORS, LINES, t); \
+        return;
+#define TILE_OF(n) \
+    case n: tile_of(n, VECTORS, 0, t); break;
+    if (t->ahead_step > TN_GEMM_LINE / 2)
         switch (t->rows) {
-            EACH_HEIGHT(DENSE_TILE_OF)
-        default: tall_tile(t); break;
+            EACH_FETCHING(FETCHING_TILE_OF)
+        default: break;
         }
-    else
-        switch (t->rows) {
-            EACH_HEIGHT(TILE_OF)
-        default: tall_tile(t); break;
-        }
+    switch (t->rows) {
+        EACH_HEIGHT(TILE_OF)
+    default: tall_tile(t); break;
+    }
 }
 
 /* Of a panel's first vector of columns. */
+#if VECTORS == 2
 static void narrow_tile(const tn_gemm_tile *t) {
 #define NARROW_TILE_OF(n) \
     case n: tile_of(n, 1, 0, t); break;
@@ -231,6 +233,9 @@ static void narrow_tile(const tn_gemm_tile *t) {
     default: tall_tile(t); break;
     }
 }
+#else /* four vectors: it is not worth its code */
+#define narrow_tile whole_tile
+#endif
 
 /* Sums of fewer columns are formed beside c: what follows there is another's. */
 static void tile(const tn_gemm_tile *t) {
@@ -239,11 +244,11 @@ static void tile(const tn_gemm_tile *t) {
         return;
     }
     float beside[TN_GEMM_MAX_ROWS][COLUMNS], *c[TN_GEMM_MAX_ROWS];
-    for (int i = 0; i < t->rows; i++) {
+    for (int i = 0; i < TN_GEMM_MAX_ROWS; i++)
         c[i] = beside[i];
-        for (int v = 0; v < VECTORS && t->add; v++)
+    for (int i = 0; i < t->rows && t->add; i++)
+        for (int v = 0; v < VECTORS; v++)
             store(beside[i] + v * WIDTH, load_part(t->c[i] + v * WIDTH, t->columns - v * WIDTH));
-    }
     tn_gemm_tile whole = *t;
     whole.c = c;
     whole.columns = COLUMNS;
@@ -283,7 +288,7 @@ INLINE void lines_block(const int columns, const int vectors, int64_t count, con
 
 /* Vectors beside each other for so many columns: sums fill the registers, and none waits for the one before. */
 #if WIDTH == 16
-#define LINES_OF(f) f(1, 4) f(2, 4) f(3, 4) f(4, 4) f(5, 4) f(6, 4) f(7, 2) f(8, 2)
+#define LINES_OF(f) f(1, 4) f(2, 4) f(3, 4) f(4, 4) f(5, 2) f(6, 2) f(7, 2) f(8, 2)
 #else
 #define LINES_OF(f) f(1, 8) f(2, 4) f(3, 4) f(4, 2)
 #endif

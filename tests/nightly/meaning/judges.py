@@ -237,6 +237,13 @@ def conv_integer(case):
     return [convolution(v, k, case.attrs).astype(np.int32)]
 
 
+def transposed_reach(case):
+    """How far an element reaches on each spatial axis, with output_padding."""
+    kernel = case.inputs[1].shape[2:]
+    dilations, more = attr(case, "dilations", [1] * len(kernel)), attr(case, "output_padding", [0] * len(kernel))
+    return [(k - 1) * d + 1 + m for k, d, m in zip(kernel, dilations, more)]
+
+
 @says("ConvTranspose")
 def conv_transpose(case):
     x, w, b = (list(case.inputs) + [None])[:3]
@@ -251,8 +258,6 @@ def conv_transpose(case):
         wanted = list(wanted)[-spatial:]
         for i in range(spatial):
             total = full[i] - wanted[i]
-            if total < 0:
-                return None
             pads[i] = total // 2 if auto == "SAME_UPPER" else total - total // 2
             pads[i + spatial] = total - pads[i]
     m = w.shape[1]
@@ -263,7 +268,8 @@ def conv_transpose(case):
         for g in range(group):
             own = slice(g * x.shape[1] // group, (g + 1) * x.shape[1] // group)
             y[(slice(None), slice(g * m, (g + 1) * m)) + place] += np.einsum("nc...,cm->nm...", v[:, own], k[(own, slice(None)) + at])
-    y = y[(slice(None), slice(None)) + tuple(slice(pads[i], full[i] - pads[i + spatial]) for i in range(spatial))]
+    y = np.pad(y, [(0, 0)] * 2 + [(max(-pads[i], 0), max(-pads[i + spatial], 0)) for i in range(spatial)])
+    y = y[(slice(None), slice(None)) + tuple(slice(max(pads[i], 0), n - max(pads[i + spatial], 0)) for i, n in enumerate(y.shape[2:]))]
     return like(x, y if b is None else y + wide(b).reshape([1, -1] + [1] * spatial))
 
 

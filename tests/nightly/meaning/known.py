@@ -131,7 +131,11 @@ known("CenterCropPad Trilu", STANDARD, "a string that is filled in is empty, not
 
 # --- windows ----------------------------------------------------------------------------------------------------------------------------
 
-known("ConvTranspose", STANDARD, "does not know groups together with a stride, output_padding with auto_pad, or output_shape")
+known("ConvTranspose", STANDARD, "does not know groups, output_padding with auto_pad, or output_shape",
+      lambda c: attr(c, "group", 1) > 1 or attr(c, "output_shape") or (
+          auto(c) and max(attr(c, "output_padding", [0])) > 0))
+known("ConvTranspose", ORT, "auto_pad: the size is n * stride also where the kernel does not reach so far",
+      lambda c: auto(c) and any(k < s for k, s in zip(judges.transposed_reach(c), attr(c, "strides", [1] * 9))))
 known("MaxPool LpPool", STANDARD, "auto_pad: the size is ceil(n / stride) and padding is never negative; it does otherwise", auto)
 known("MaxPool LpPool", STANDARD, "pads that differ at the two ends of an axis", lambda c: padded(c))
 known("MaxPool", STANDARD, "positions of the largest are those in the whole tensor, in either storage order; not so unless 2-D",
@@ -155,6 +159,7 @@ cast_first("LayerNormalization", ORT, "statistics are f32 with stash_type 1")
 cast_first("LayerNormalization", STANDARD, "the result has the input's type")
 known("LpNormalization", STANDARD, "p=1: the norm is the sum of magnitudes", lambda c: attr(c, "p", 2) == 1)
 known("LRN", STANDARD, "takes the number of images for the number of channels")
+known("LRN", ORT, "x over an infinite power is 0; it has NaN", lambda c: np.isinf(attr(c, "alpha", 0.0)))
 known("Col2Im", ORT, "dilation with other than two spatial axes", lambda c: c.inputs[1].size != 2)
 known("AffineGrid", ORT, "align_corners with one position on an axis: it is at -1, the first of linspace",
       lambda c: attr(c, "align_corners") == 1 and 1 in c.inputs[1].tolist()[2:])
