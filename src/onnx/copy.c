@@ -11,6 +11,8 @@ void tn_onnx_copier_free(tn_onnx_copier *c) {
 }
 
 static tn_status map_value(tn_onnx_copier *c, tn_value from, tn_value to) {
+    if (c->driver && c->to == c->from)
+        TN_TRY(tn_declared_follow(c->driver, from, to));
     return tn_map_put(c->to->heap, &c->values, from.id, to.id) ? TN_OK : tn_error_status();
 }
 

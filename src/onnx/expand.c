@@ -5,8 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { MAX_WARNINGS = 50 };
-
 /* --- state ------------------------------------------------------------------------------------------------------------------------- */
 
 static uint64_t domain_key(const char *domain) {
@@ -25,11 +23,6 @@ static tn_status read_metadata(tn_expander *ex) {
                 version = version * 10 + (uint64_t)(*t - '0');
             if (!tn_map_put(g->heap, &ex->opsets, domain_key(strcmp(domain, "ai.onnx") == 0 ? "" : domain), version))
                 return tn_error_status();
-        } else if (strncmp(key, TN_META_TYPE, sizeof TN_META_TYPE - 1) == 0) {
-            const char *name = key + sizeof TN_META_TYPE - 1;
-            uint32_t id = tn_strings_find(&g->strings, name, strlen(name));
-            if (id != UINT32_MAX && !tn_map_put(g->heap, &ex->declared, id, i))
-                return tn_error_status();
         }
     }
     return TN_OK;
@@ -46,6 +39,7 @@ static tn_status read_functions(tn_expander *ex) {
 tn_status tn_expander_init(tn_expander *ex, tn_graph *graph, uint64_t max_nodes) {
     *ex = (tn_expander){.graph = graph, .budget = max_nodes ? max_nodes : TN_ONNX_MAX_NODES};
     tn_text_init(&ex->warnings, graph->heap);
+    tn_arena_init(&ex->claim_text, graph->heap);
     tn_status status = read_metadata(ex);
     if (status == TN_OK)
         status = read_functions(ex);
@@ -58,7 +52,8 @@ void tn_expander_free(tn_expander *ex) {
     tn_heap *heap = ex->graph->heap;
     tn_map_free(heap, &ex->opsets);
     tn_map_free(heap, &ex->functions);
-    tn_map_free(heap, &ex->declared);
+    tn_map_free(heap, &ex->claims);
+    tn_arena_free(&ex->claim_text);
     tn_text_free(&ex->warnings);
 }
 
@@ -130,54 +125,6 @@ tn_status tn_onnx_identify(const tn_expander *ex, const tn_graph *g, tn_node nod
 
 /* --- replacing a node ----------------------------------------------------------------------------------------------------------------- */
 
-/* Whether what the file declares ("f32[1,N,?]"; tensors of known rank alone say something) can be the type of a value. */
-static bool agrees(const tn_graph *g, tn_value value, const char *declared) {
-    int rank = tn_value_rank(g, value), at = 0;
-    const char *dtype = tn_dtype_name(tn_value_dtype(g, value)), *p = declared + strcspn(declared, "[");
-    if (rank < 0 || *p != '[' || p[1] == '*' || memchr(declared, '(', (size_t)(p - declared)))
-        return true;
-    if (strlen(dtype) != (size_t)(p - declared) || strncmp(dtype, declared, strlen(dtype)) != 0)
-        return false;
-    for (p++; *p && *p != ']'; at++) {
-        int64_t size = 0, actual;
-        bool known = *p >= '0' && *p <= '9';
-        for (bool quoted = false; *p && (quoted || (*p != ',' && *p != ']')); p++)
-            if (*p == '"')
-                quoted = !quoted;
-            else if (quoted && *p == '\\' && p[1])
-                p++;
-            else if (known && size < INT64_MAX / 10 - 9)
-                size = size * 10 + (*p - '0');
-        if (*p == ',')
-            p++;
-        if (at >= rank)
-            return false;
-        int64_t low, high;
-        tn_dim_bounds(g, tn_value_dim(g, value, at), &low, &high);
-        if (known &&
-            (tn_dim_is_const(g, tn_value_dim(g, value, at), &actual) ? actual != size : size < low || size > high))
-            return false;
-    }
-    return at == rank;
-}
-
-/* A declared type that inference contradicts is a warning, whatever the node: files often declare what is not so. */
-static void compare_declared(tn_expander *ex, tn_node node, tn_value old, tn_value made) {
-    uint64_t at;
-    char origin[256], type[256];
-    const tn_graph *g = ex->graph;
-    if (ex->warning_count >= MAX_WARNINGS || !tn_map_get(&ex->declared, g->value.data[old.id].name, &at))
-        return;
-    const char *declared = tn_strings_text(&g->strings, g->metadata.data[at].value);
-    if (agrees(g, made, declared))
-        return;
-    ex->warning_count++;
-    tn_text_printf(&ex->warnings, "%s: value '%s' is declared as %s, but is %s\n",
-                   tn_node_origin_count(g, node) ? tn_node_origin(g, node, 0, origin, sizeof origin)
-                                                 : tn_node_op_name(g, node),
-                   tn_value_name(g, old), declared, tn_type_describe(g, tn_value_type(g, made), type, sizeof type));
-}
-
 static tn_status replace(tn_expander *ex, tn_node node, const tn_value *out) {
     tn_graph *g = ex->graph;
     for (uint32_t i = 0; i < tn_node_output_count(g, node); i++) {
@@ -189,7 +136,7 @@ static tn_status replace(tn_expander *ex, tn_node node, const tn_value *out) {
             tn_fail_at_node(g, node);
             return TN_ERR_UNSUPPORTED;
         }
-        compare_declared(ex, node, old, out[i]);
+        tn_declared_compare(ex, node, old, out[i], false);
         const char *name = tn_value_name(g, old);
         if (*name && !*tn_value_name(g, out[i]))
             TN_TRY(tn_value_set_name(g, out[i], name));
@@ -328,6 +275,7 @@ static tn_status inline_call(tn_expander *ex, tn_node node, uint32_t function, t
         tn_value given = i < inputs ? tn_node_input(g, node, i) : (tn_value){0};
         if (!tn_map_put(g->heap, &c.values, tn_region_arg(ex->graph, body, i).id, given.id))
             status = tn_error_status();
+        tn_declared_compare(ex, node, tn_region_arg(ex->graph, body, i), given, false);
     }
     tn_node before = tn_node_previous(g, node);
     tn_region region = tn_node_parent(g, node);
@@ -435,11 +383,14 @@ static tn_status expand_row(tn_expander *ex, tn_node node, const tn_onnx_identit
     tn_graph_at_location(g, tn_node_location(g, node));
     int depth = ex->depth;
     bool inside = ex->inside;
+    tn_warnings_mark mark = tn_warnings_here(ex);
     ex->inside = inside || tn_explain_begins(ex, node);
     tn_status status = run_row(&x);
     ex->depth = depth;
     ex->inside = inside;
     bool passed_over = status != TN_OK && tn_explain_passes_over(ex, node, status);
+    if (passed_over || x.late) /* what was built of it is taken back */
+        tn_warnings_back_to(ex, mark);
     if (passed_over)
         status = take_back(ex, before, node, regions);
     else if (status == TN_OK && x.late && x.final)
@@ -526,6 +477,8 @@ tn_status tn_expander_run(tn_graph *graph, uint64_t max_nodes, bool writable, co
     tn_status status = tn_onnx_check(&ex);
     const char *earlier = tn_graph_metadata(graph, TN_META_WARNINGS);
     tn_text_add(&ex.warnings, earlier ? earlier : "");
+    if (status == TN_OK && !explain)
+        status = tn_declared_collect(&ex);
     if (status == TN_OK)
         status = tn_expander_region(&ex, tn_graph_region(graph));
     if (status == TN_OK)

@@ -344,9 +344,11 @@ tn_status tn_expand_trip(tn_expand *x, uint32_t region, tn_value trip, uint32_t 
     tn_onnx_copier c = {.to = g, .from = g, .budget = &x->driver->budget, .driver = x->driver, .trip = trip};
     tn_region own = tn_region_create(g);
     tn_status status = own.id ? TN_OK : tn_graph_check(g);
-    for (uint32_t i = 0; i < n_args && status == TN_OK; i++)
+    for (uint32_t i = 0; i < n_args && status == TN_OK; i++) {
         if (!tn_map_put(g->heap, &c.values, tn_region_arg(g, body, i).id, args[i].id))
             status = tn_error_status();
+        tn_declared_compare(x->driver, x->node, tn_region_arg(g, body, i), args[i], i < x->singles);
+    }
     tn_value outer = tn_onnx_trip(g, x->node);
     if (status == TN_OK && trip.id && outer.id && !tn_map_put(g->heap, &c.values, outer.id, trip.id))
         status = tn_error_status();

@@ -173,6 +173,7 @@ static tn_status settle(tn_expand *x, body *b) {
         return tn_error_status();
     for (int round = 0;; round++) {
         bool changed = false;
+        tn_warnings_mark mark = tn_warnings_here(x->driver);
         TN_TRY(build_once(x, b, values));
         for (uint32_t i = 0; i < b->carried; i++)
             TN_TRY(widen(x, b, i, tn_value_type(g, values[b->args + i]), &changed));
@@ -180,6 +181,8 @@ static tn_status settle(tn_expand *x, body *b) {
         if (!changed)
             return TN_OK;
         TN_RULE(x, round < 100, "the types of its loop values do not settle");
+        tn_warnings_back_to(x->driver,
+                            mark); /* a loop value of another type is not what the file has declared wrongly */
         TN_TRY(tn_expand_discard(x, b->region));
     }
 }
@@ -247,6 +250,7 @@ static tn_status expand_loop(tn_expand *x) {
             (unsigned)results);
     body b = {.carried = values, .args = values, .results = results + 1, .build = build_loop};
     b.ctx = &b;
+    x->singles = 2;
     b.types = tn_expand_alloc(x, values, sizeof *b.types);
     tn_value *in = tn_expand_alloc(x, values, sizeof *in), *out = tn_expand_alloc(x, (size_t)results + 1, sizeof *out),
              limit = {0};

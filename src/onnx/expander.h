@@ -12,12 +12,20 @@ typedef struct tn_counter {
     const struct tn_counter *outer;
 } tn_counter;
 
+/* What the file declares of a value. */
+typedef struct tn_claim {
+    const struct tn_claim *next; /* of the same value */
+    const char *value, *type;    /* its name; "f32[1,N,?]" */
+    const char *place;           /* " in body of Loop 'rows'"; "": in the main graph */
+} tn_claim;
+
 /* The driver's state for one graph. */
 typedef struct tn_expander {
     tn_graph *graph;
-    tn_map opsets;              /* versions by domain: hash of the name -> version */
-    tn_map functions;           /* string id -> function + 1 */
-    tn_map declared;            /* string id of a value's name -> index of its type in graph->metadata */
+    tn_map opsets;    /* versions by domain: hash of the name -> version */
+    tn_map functions; /* string id -> function + 1 */
+    tn_map claims;    /* ONNX value -> const tn_claim *, the first; copies have those of what they copy */
+    tn_arena claim_text;
     uint64_t budget;            /* nodes that may still be copied */
     uint32_t late_node;         /* the node that must not be put off; 0: none */
     int depth;                  /* of bodies being expanded */
@@ -41,6 +49,21 @@ bool tn_explain_begins(const tn_expander *ex, tn_node node);
 bool tn_explain_passes_over(tn_expander *ex, tn_node node, tn_status status);
 /* Expands all nodes of a region, inlined functions included. */
 tn_status tn_expander_region(tn_expander *ex, tn_region region);
+
+/* declared.c: what the file declares of the values of the main graph, of the bodies of nodes and of functions becomes claims. */
+tn_status tn_declared_collect(tn_expander *ex);
+/* `made` takes the place of `declared`, for `node` (which the warning names): a claim that inference contradicts is a warning.
+   `single`: of a scalar, [1] is no contradiction. */
+void tn_declared_compare(tn_expander *ex, tn_node node, tn_value declared, tn_value made, bool single);
+/* `to` is a copy of `from`. */
+tn_status tn_declared_follow(tn_expander *ex, tn_value from, tn_value to);
+/* Warnings about what is taken back are taken back, too. */
+typedef struct tn_warnings_mark {
+    size_t length;
+    uint32_t count;
+} tn_warnings_mark;
+tn_warnings_mark tn_warnings_here(const tn_expander *ex);
+void tn_warnings_back_to(tn_expander *ex, tn_warnings_mark mark);
 
 /* types.c: element types and ranks of a normalised node's inputs, as far as they are known, are what the operator's text says. */
 tn_status tn_expand_check_inputs(tn_expand *x);
@@ -99,9 +122,8 @@ typedef struct tn_onnx_copier {
     tn_node caller;
     uint64_t *budget;
     int depth;
-    const tn_expander
-        *driver; /* with `trip`: it becomes the last input (TN_ONNX_TRIP) of nodes that draw and have none */
-    tn_value trip;
+    tn_expander *driver; /* copies within one graph: what is declared of a value is of its copy; NULL: none */
+    tn_value trip;       /* with a driver: it becomes the last input (TN_ONNX_TRIP) of nodes that draw and have none */
 } tn_onnx_copier;
 tn_status tn_onnx_copy_node(tn_onnx_copier *c, tn_node node);
 /* All nodes but the return, to the insertion point; results[] are what the region returns. */

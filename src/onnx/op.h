@@ -169,6 +169,7 @@ struct tn_expand {
     uint32_t attr_count;
     tn_value *out;
     const char *late;
+    uint32_t singles; /* so many first arguments of bodies are one number: bodies may take them as [1] */
     struct tn_expander *driver;
     tn_arena *scratch; /* freed when the node is done */
     bool final;        /* every shape is concrete and every small integer input known: `later` is of no use */

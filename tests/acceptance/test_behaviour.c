@@ -165,6 +165,152 @@ static void test_e8_contradicted_declarations(void **s) {
         }
 }
 
+/* A body: x -> Relu 'act' -> h -> Neg 'last' -> o; `at`: of what it declares `dtype` and `shape`, "v", "h" or "o" (else what is so). */
+static tn_text declared_body(int owner, const char *at, int dtype, const char *shape) {
+    bool loop = owner == 2, given = owner == 2 || owner == 3;
+    const char *actual = owner == 3 ? "3" : "2,3";
+    tn_text b = message();
+    if (loop) { /* one number and one bool: either form is right */
+        put_value(&b, 11, "i", TN_I64, "1");
+        put_value(&b, 11, "go", TN_BOOL, "1");
+        put_node(&b, "Identity", "on", "go", "go_on");
+        put_value(&b, 12, "go_on", TN_BOOL, "");
+    }
+    if (given)
+        put_value(&b, 11, "v", *at == 'v' ? dtype : TN_F32, *at == 'v' ? shape : actual);
+    put_node(&b, "Relu", "act", given ? "v" : "x", "h");
+    put_node(&b, "Neg", "last", "h", "o");
+    put_value(&b, 13, "h", *at == 'h' ? dtype : TN_F32, *at == 'h' ? shape : actual);
+    put_value(&b, 12, "o", *at == 'o' ? dtype : TN_F32, *at == 'o' ? shape : actual);
+    put_text(&b, 2, "body");
+    return b;
+}
+
+/* A node that has the body: 0, 1 If, 2 Loop, 3 Scan. */
+static void put_owner(tn_text *g, int owner, tn_text body, const char *output) {
+    static const char *const ops[] = {"If", "If", "Loop", "Scan"}, *const inputs[] = {"c", "c", "n,c,x", "x"};
+    tn_text attrs = message();
+    if (owner < 2)
+        attr_graph(&attrs, owner ? "then_branch" : "else_branch", declared_body(owner, "", 0, NULL));
+    attr_graph(&attrs, owner == 0 ? "then_branch" : owner == 1 ? "else_branch" : "body", body);
+    if (owner == 3)
+        attr_int(&attrs, "num_scan_inputs", 1);
+    put_message(g, 1, node_bytes(ops[owner], "own", inputs[owner], output, attrs));
+}
+
+static void put_function_call(tn_text *g, tn_text *function) {
+    tn_text call = node_bytes("F", "call", "c,n,x", "y", message());
+    put_text(&call, 7, "local");
+    put_message(g, 1, call);
+    *function = message();
+    put_text(function, 1, "F");
+    put_text(function, 10, "local");
+    put_text(function, 4, "c");
+    put_text(function, 4, "n");
+    put_opset(function, 9, "", 17);
+}
+
+/* The same inside the bodies of nodes and of functions, and in bodies inside those. */
+static void test_e8_bodies(void **s) {
+    (void)s;
+    static const char *const bodies[] = {" in then_branch of If 'own'", " in else_branch of If 'own'",
+                                         " in body of Loop 'own'", " in body of Scan 'own'", " in function 'local.F'"};
+    static const struct {
+        int dtype;
+        const char *shape, *word;
+    } cases[] = {{TN_F32, NULL, NULL},        {TN_F32, "N,M", NULL},           {TN_I64, "2,3", "i64[2,3]"},
+                 {TN_F32, "5,5", "f32[5,5]"}, {TN_F32, "2,3,1", "f32[2,3,1]"}, {TN_I64, NULL, "i64[*]"}};
+    for (int owner = 0; owner < 5; owner++)
+        for (int where = 0; where < 3; where++) /* in the graph, in a function, in the body of a Loop */
+            for (const char *at = "vho"; *at; at++)
+                for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                    bool scan = owner == 3, flat = scan && !cases[i].word;
+                    if ((owner < 2 && *at == 'v') || (owner == 4 && where))
+                        continue;
+                    const char *shape = flat && cases[i].shape ? "N" : cases[i].shape;
+                    char value[80], declared[80];
+                    tn_text g = message(), function = message();
+                    put_value(&g, 11, "c", TN_BOOL, "");
+                    put_value(&g, 11, "n", TN_I64, "");
+                    put_value(&g, 11, "x", TN_F32, "2,3");
+                    if (owner == 4 || where == 1) {
+                        put_function_call(&g, &function);
+                        put_text(&function, 4, owner == 4 ? "v" : "x");
+                        put_text(&function, 5, owner == 4 ? "o" : "z");
+                    }
+                    if (owner == 4) {
+                        char name[] = {*at, 0};
+                        put_message(&function, 7, node_bytes("Relu", "act", "v", "h", message()));
+                        put_message(&function, 7, node_bytes("Neg", "last", "h", "o", message()));
+                        put_value(&function, 12, name, cases[i].dtype, shape);
+                    } else if (where == 1) {
+                        tn_text inner = message();
+                        put_owner(&inner, owner, declared_body(owner, at, cases[i].dtype, shape), "z");
+                        /* a node is field 1 of a graph, field 7 of a function: the same but for that byte */
+                        inner.data[0] = (char)(7 << 3 | 2);
+                        tn_text_bytes(&function, inner.data, inner.len);
+                        tn_text_free(&inner);
+                    } else if (where == 2) {
+                        tn_text outer = message(), attrs = message();
+                        put_value(&outer, 11, "j", TN_I64, "");
+                        put_value(&outer, 11, "more", TN_BOOL, "");
+                        put_node(&outer, "Identity", "so", "more", "more_so");
+                        put_owner(&outer, owner, declared_body(owner, at, cases[i].dtype, shape), "z");
+                        put_value(&outer, 12, "more_so", TN_BOOL, "");
+                        put_value(&outer, 12, "z", TN_F32, NULL);
+                        put_text(&outer, 2, "outer");
+                        attr_graph(&attrs, "body", outer);
+                        put_message(&g, 1, node_bytes("Loop", "around", "n,c", "y", attrs));
+                    } else {
+                        put_owner(&g, owner, declared_body(owner, at, cases[i].dtype, shape), "y");
+                    }
+                    put_value(&g, 12, "y", 0, NULL);
+                    tn_text bytes = model_bytes(17, g);
+                    if (owner == 4 || where == 1) {
+                        put_opset(&bytes, 8, "local", 1);
+                        put_message(&bytes, 25, function);
+                    } else {
+                        tn_text_free(&function);
+                    }
+                    if (run_command("info", bytes.data, bytes.len) != 0)
+                        fail_msg("E8: does not load: %s", command_output);
+                    snprintf(value, sizeof value, "value '%c'%s is declared as %s, but is %s\n", *at, bodies[owner],
+                             cases[i].word ? cases[i].word : "", scan ? "f32[3]" : "f32[2, 3]");
+                    snprintf(declared, sizeof declared, "%s", cases[i].word ? value : "warning:");
+                    must_print("E8", declared, cases[i].word != NULL);
+                    const char *first = strstr(command_output, "warning:");
+                    if (first && strstr(first + 1, "warning:"))
+                        fail_msg("E8: more than one warning: %s", command_output);
+                    must_print("E8", "error", false);
+                    tn_text_free(&bytes);
+                }
+}
+
+/* What is no contradiction: a loop value that grows is what is declared in one trip alone. */
+static void test_e8_loop_value_grows(void **s) {
+    (void)s;
+    tn_text g = message(), b = message(), attrs = message();
+    put_value(&g, 11, "n", TN_I64, "");
+    put_value(&g, 11, "x", TN_F32, "2");
+    put_value(&b, 11, "i", TN_I64, "");
+    put_value(&b, 11, "go", TN_BOOL, "");
+    put_value(&b, 11, "v", TN_F32, "4");
+    attr_int(&attrs, "axis", 0);
+    put_node(&b, "Identity", "on", "go", "go_on");
+    put_message(&b, 1, node_bytes("Concat", "grow", "v,x", "o", attrs));
+    put_value(&b, 12, "go_on", TN_BOOL, "");
+    put_value(&b, 12, "o", TN_F32, "6");
+    put_text(&b, 2, "body");
+    attrs = message();
+    attr_graph(&attrs, "body", b);
+    put_message(&g, 1, node_bytes("Loop", "own", "n,,x", "go_on", attrs));
+    put_value(&g, 12, "go_on", TN_F32, "N"); /* the body has another value of this name */
+    tn_text bytes = model_bytes(17, g);
+    assert_int_equal(run_command("info", bytes.data, bytes.len), 0);
+    must_print("E8", "warning", false);
+    tn_text_free(&bytes);
+}
+
 /* --- E9: info says all findings, and whether the model will load ----------------------------------------------------------------- */
 
 static void test_e9_info(void **s) {
@@ -440,6 +586,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_e1_reshape_message),
                                        cmocka_unit_test(test_e2_empty_batch),
                                        cmocka_unit_test(test_e8_contradicted_declarations),
+                                       cmocka_unit_test(test_e8_bodies),
+                                       cmocka_unit_test(test_e8_loop_value_grows),
                                        cmocka_unit_test(test_e9_info),
                                        cmocka_unit_test(test_e9_exit_status),
                                        cmocka_unit_test(test_l8_weights_of_loop_bodies),
