@@ -236,17 +236,17 @@ static tn_status slice_by_data(tn_expand *x, const char *reason) {
         if (n < 0 && tn_expand_rank(x, i) == 1 && !tn_dim_is_const(g, tn_expand_dim(x, i, 0), &n))
             n = -1;
     }
-    if (tn_expand_rank(x, 1) == 1 && tn_expand_rank(x, 2) == 1)
-        TN_RULE(x, !tn_dim_never_equal(g, tn_expand_dim(x, 1, 0), tn_expand_dim(x, 2, 0)),
-                "'starts' and 'ends' have different numbers of entries");
+    int64_t starts = -1, ends = -1;
+    if (tn_expand_rank(x, 1) == 1 && tn_expand_rank(x, 2) == 1 && tn_dim_is_const(g, tn_expand_dim(x, 1, 0), &starts) &&
+        tn_dim_is_const(g, tn_expand_dim(x, 2, 0), &ends))
+        TN_RULE(x, starts == ends, "there are %d starts and %d ends", (int)starts, (int)ends);
     bool named = tn_expand_has(x, 3);
     if (named && (n = tn_expand_contents_i64(x, 3, list, TN_MAX_RANK)) < 0)
         return tn_expand_later(x, "needs the axes");
     if (n < 0 || n > rank)
         return tn_expand_later(x, reason);
-    for (uint32_t i = 1; i < 3 && named; i++)
-        TN_RULE(x, tn_expand_rank(x, i) == 0 || !tn_dim_never_equal(g, tn_expand_dim(x, i, 0), tn_size(x, n)),
-                "'%s' has not as many entries as 'axes', %" PRId64, i == 1 ? "starts" : "ends", n);
+    if (named && ends >= 0)
+        TN_RULE(x, starts == n, "there are %d starts and %d axes", (int)starts, (int)n);
     for (int i = 0; i < n; i++) {
         list[i] = named ? list[i] : i;
         steps[i] = 1;
