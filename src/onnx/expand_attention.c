@@ -352,10 +352,10 @@ static tn_status read_cache(tn_expand *x, uint32_t input, const char *name, tn_d
                  name);
     if (by_id) {
         TN_RULE(x, tn_expand_rank(x, 3) == 2, "'position_ids' has rank %d, it must be 2", tn_expand_rank(x, 3));
-        tn_dim rows = tn_value_dim(g, v, 0), last = tn_dim_sub(g, rows, tn_size(x, 1));
         tn_value at = tn_cast(g, tn_expand_input(x, 3), TN_I64),
-                 least = tn_expand_size_value(x, tn_dim_sub(g, tn_size(x, 0), rows), TN_I64);
-        v = tn_gather(g, v, tn_expand_within(x, at, least, tn_expand_size_value(x, last, TN_I64), "position_ids"), 0);
+                 rows = tn_expand_size_value(x, tn_value_dim(g, v, 0), TN_I64),
+                 last = tn_sub(g, rows, tn_scalar(g, TN_I64, 1));
+        v = tn_gather(g, v, tn_expand_within(x, at, tn_neg(g, rows), last, "position_ids"), 0);
     }
     TN_BUILT(x, v);
     for (int i = 0; i < 2; i++)

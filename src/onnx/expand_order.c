@@ -180,9 +180,8 @@ static tn_status expand_max_unpool(tn_expand *x) {
     TN_SIZED(x, all);
     TN_SIZED(x, from);
     tn_value in = tn_expand_input(x, 0), index = tn_cast(g, tn_expand_input(x, 1), TN_I64);
-    index =
-        tn_expand_within(x, index, tn_scalar(g, TN_I64, 0),
-                         tn_expand_size_value(x, tn_dim_sub(g, all, tn_size(x, 1)), TN_I64), "the indices' element ");
+    tn_value last = tn_sub(g, tn_expand_size_value(x, all, TN_I64), tn_scalar(g, TN_I64, 1));
+    index = tn_expand_within(x, index, tn_scalar(g, TN_I64, 0), last, "the indices' element ");
     tn_value parts[3] = {tn_expand_full(x, tn_expand_dtype(x, 0), 0, 1, &all), tn_reshape_dims(g, index, 1, &from),
                          tn_reshape_dims(g, in, 1, &from)};
     const tn_attr attrs[] = {TN_A_INT("axis", 0)};

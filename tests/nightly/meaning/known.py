@@ -158,6 +158,8 @@ cast_first("RMSNormalization", STANDARD, "the result has the type of the scale")
 cast_first("LayerNormalization", ORT, "statistics are f32 with stash_type 1")
 cast_first("LayerNormalization", STANDARD, "the result has the input's type")
 known("LpNormalization", STANDARD, "p=1: the norm is the sum of magnitudes", lambda c: attr(c, "p", 2) == 1)
+known("OneHot", STANDARD, "numbers are cast to int64 before they are counted from the end; it counts, and compares, fractions",
+      lambda c: is_float(c.inputs[0].dtype) and bool((c.inputs[0] != np.trunc(c.inputs[0])).any()))
 known("LRN", STANDARD, "takes the number of images for the number of channels")
 known("LRN", ORT, "x over an infinite power is 0; it has NaN", lambda c: np.isinf(attr(c, "alpha", 0.0)))
 known("Col2Im", ORT, "dilation with other than two spatial axes", lambda c: c.inputs[1].size != 2)
