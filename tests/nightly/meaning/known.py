@@ -218,7 +218,7 @@ known("Resize", ORT, "tf_half_pixel_for_nn: (x + 0.5) / scale, also on an axis w
 known("Resize", STANDARD, "pytorch_half_pixel: an axis of length 1 reads at 0; it asks whether scale * n is at most 1",
       lambda c: attr(c, "coordinate_transformation_mode") == "pytorch_half_pixel")
 known("Resize", STANDARD, "coordinates in half precision", lambda c: c.inputs[1] is not None and c.inputs[1].dtype.itemsize == 2)
-known("GridSample", STANDARD, "coordinates in half precision", lambda c: c.inputs[1].dtype.itemsize == 2)
+known("GridSample", STANDARD, "positions are in f32 there, of whatever type the grid is, or in half precision", lambda c: c.inputs[1].dtype != np.float32)
 
 
 def _resized(case):
@@ -373,6 +373,9 @@ left_open("LRN", "[N, C] and any number of axes more; the evaluators take four",
           1 <= attr(c, "size") <= 100, texts.lrn)
 left_open("LRN", "as many channels as there are, though the evaluator takes the number of images for theirs",
           lambda c: c.inputs[0].ndim == 4 and 1 <= attr(c, "size") <= 100, texts.lrn)
+left_open("CastLike", "saturate and round_mode say something of 8-bit floats alone",
+          lambda c: attr(c, "saturate") is not None or attr(c, "round_mode") is not None)
+left_open("QLinearConv", "any number of spatial axes, with a number for each output channel", lambda c: c.inputs[3].ndim > 4)
 left_open("Cast", "saturate says something of 8-bit floats alone", lambda c: attr(c, "saturate") is not None)
 left_open("QuantizeLinear DequantizeLinear", "one block alone may be of any size", lambda c: attr(c, "block_size", 0) > 100)
 left_open("FeatureVectorizer", "inputdimensions is optional: the inputs have sizes", lambda c: attr(c, "inputdimensions") is None)
@@ -535,7 +538,7 @@ known("Slice", ORT, "a step of the least integer goes backwards like others", la
     c.inputs[4] <= -2 ** 31).any())
 unsaid("Resize", "integers that floats of 64 bits do not hold", lambda c: is_int(c.inputs[0].dtype) and (np.abs(c.inputs[0].astype(np.float64)) > 2.0 ** 53).any())
 known("Imputer", ORT, "a value for each of the last axis", lambda c: c.inputs[0].ndim != 2)
-known("Dropout", STANDARD, "8 bits stay 8 bits", lambda c: c.invalid and "float8" in c.inputs[0].dtype.name)
+known("Dropout", STANDARD, "8 bits stay 8 bits, and bfloat16 itself", lambda c: c.invalid and ("float8" in c.inputs[0].dtype.name or c.inputs[0].dtype.name == "bfloat16"))
 unsaid("Shrink", "infinity added to an integer", lambda c: is_int(c.inputs[0].dtype) and not np.isfinite(attr(c, "bias", 0.0)))
 unsaid("ReduceMean", "integers that floats of 64 bits do not hold", lambda c: is_int(c.inputs[0].dtype) and (np.abs(c.inputs[0].astype(np.float64)) > 2.0 ** 53).any())
 unsaid("GroupNormalization InstanceNormalization LayerNormalization RMSNormalization", "what has no square of its type",
