@@ -67,12 +67,12 @@ static double seconds_of(clockid_t clock) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static bool sanitized(void) {
-    const char *s = getenv("TENON_SANITIZE");
-    return s && *s;
+static bool is_slowed(void) {
+    const char *s = getenv("TENON_SANITIZE"), *emulator = getenv("TENON_EMULATED");
+    return (s && *s) || (emulator && *emulator);
 }
 
-/* The share of a processor that ten calls a second take; under sanitizers, where a call itself takes many times as long, beyond what they
+/* The share of a processor that ten calls a second take; under sanitizers and emulators, where a call itself takes many times as long, beyond what they
    compute. */
 static double share(int threads, int spin) {
     running r = start(TN_OPTIONS(tn_session_options, .threads = threads, .spin_microseconds = spin));
@@ -92,7 +92,7 @@ static double share(int threads, int spin) {
     used = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - used;
     from = seconds_of(CLOCK_MONOTONIC) - from;
     stop(&r);
-    double calls = sanitized() ? from * 10 * call : 0;
+    double calls = is_slowed() ? from * 10 * call : 0;
     return used > calls ? (used - calls) / from : 0;
 }
 
