@@ -361,6 +361,32 @@ static void extend_over_loops(tn_plan *p) {
     }
 }
 
+/* What a loop carries and stacks lives from before its first trip to its end. */
+static void touch_moving(tn_lowerer *l, const tn_loop *loop, int32_t at) {
+    for (uint32_t i = loop->first; i < loop->first + loop->count; i++) {
+        const tn_moving m = l->plan->moving.data[i];
+        touch(l, m.slot, at, false);
+        touch(l, m.from, at, false);
+        touch(l, m.other, at, false);
+    }
+}
+
+/* Who reads a moving slot reads where it lies. */
+static bool extend_to_moving(tn_plan *p) {
+    bool changed = false;
+    for (uint32_t i = 0; i < p->moving.len; i++) {
+        const tn_moving m = p->moving.data[i];
+        const tn_slot *s = &p->slot.data[m.slot];
+        tn_slot *in[2] = {&p->slot.data[m.from], &p->slot.data[m.other]};
+        for (int k = 0; k < 2; k++)
+            if (in[k]->last < s->last) {
+                in[k]->last = s->last;
+                changed = true;
+            }
+    }
+    return changed;
+}
+
 tn_status tn_lowering_lifetimes(tn_lowerer *l) {
     tn_plan *p = l->plan;
     for (uint32_t i = 0; i < p->code.len; i++) {
@@ -384,16 +410,20 @@ tn_status tn_lowering_lifetimes(tn_lowerer *l) {
                 touch(l, p->slot_list.data[h->outputs + j], (int32_t)i, false);
         } else if (in.op == TN_DO_BRANCH && in.a != UINT32_MAX)
             touch(l, p->view.data[in.a].slot, (int32_t)i, false);
+        else if (in.op == TN_DO_ENTER || in.op == TN_DO_LOOP)
+            touch_moving(l, &p->loop.data[in.a], (int32_t)i);
     }
-    extend_over_loops(p);
-    if (!l->options->describe_only)
-        TN_TRY(align_constants(p));
-    for (uint32_t i = 0; i < p->slot.len; i++) {
+    for (uint32_t i = 0; i < p->slot.len; i++)
         if (p->slot.data[i].fetched)
             p->slot.data[i].last = (int32_t)p->code.len;
+    do
+        extend_over_loops(p);
+    while (extend_to_moving(p));
+    if (!l->options->describe_only)
+        TN_TRY(align_constants(p));
+    for (uint32_t i = 0; i < p->slot.len; i++)
         if (p->slot.data[i].first < 0)
             p->slot.data[i].first = p->slot.data[i].last = 0;
-    }
     for (uint32_t i = 0; i < p->bind_read.len; i++)
         if (p->slot.data[p->bind_read.data[i].slot].last < 1)
             p->slot.data[p->bind_read.data[i].slot].last = 1;
@@ -428,7 +458,9 @@ static tn_status find_chains(tn_plan *p) {
     if (!target)
         return TN_ERR_MEMORY;
     for (uint32_t i = 0; i < p->code.len; i++)
-        if ((p->code.data[i].op == TN_DO_BRANCH || p->code.data[i].op == TN_DO_LOOP) && p->code.data[i].b < p->code.len)
+        if ((p->code.data[i].op == TN_DO_BRANCH || p->code.data[i].op == TN_DO_ENTER ||
+             p->code.data[i].op == TN_DO_LOOP) &&
+            p->code.data[i].b < p->code.len)
             target[p->code.data[i].b] = true;
     for (uint32_t i = 0, end; i < p->code.len; i = end) {
         end = i + 1;
@@ -484,12 +516,15 @@ tn_plan *tn_lower(tn_heap *heap, tn_graph *graph, const tn_lower_options *option
     tn_arena_init(&l.scratch, heap);
     l.view_of = tn_alloc_array(heap, l.values, sizeof *l.view_of);
     l.draft_of = tn_alloc_array(heap, l.values, sizeof *l.draft_of);
+    l.made_in = tn_alloc_array(heap, l.values, sizeof *l.made_in);
     l.symbol_segment = tn_alloc_array(heap, l.symbols + 1u, sizeof *l.symbol_segment);
     l.needed = tn_graph_needed_nodes(graph);
-    tn_status status = l.view_of && l.draft_of && l.symbol_segment && l.needed ? lower_all(&l) : TN_ERR_MEMORY;
+    tn_status status =
+        l.view_of && l.draft_of && l.made_in && l.symbol_segment && l.needed ? lower_all(&l) : TN_ERR_MEMORY;
     tn_free(graph->heap, l.needed);
     tn_free(heap, l.view_of);
     tn_free(heap, l.draft_of);
+    tn_free(heap, l.made_in);
     tn_free(heap, l.symbol_segment);
     tn_map_free(heap, &l.size_of);
     tn_map_free(heap, &l.checked);
@@ -522,6 +557,8 @@ void tn_plan_destroy(tn_plan *p) {
     tn_vec_free(heap, &p->view);
     tn_vec_free(heap, &p->kernel);
     tn_vec_free(heap, &p->host);
+    tn_vec_free(heap, &p->loop);
+    tn_vec_free(heap, &p->moving);
     tn_vec_free(heap, &p->bind_read);
     tn_vec_free(heap, &p->check);
     tn_vec_free(heap, &p->code);

@@ -45,6 +45,7 @@ typedef struct tn_lowerer {
     uint8_t *needed;     /* by node id */
     uint32_t *view_of;   /* by value id: place, TN_NO_VIEW */
     tn_draft **draft_of; /* by value id: draft that makes it, or NULL */
+    uint32_t *made_in;   /* by value id: 1 + the slot that it is to be made in, contiguous; 0: one of its own */
     uint32_t values;
     uint32_t segment;         /* the last one that every run of the current region has bound */
     uint32_t *symbol_segment; /* by symbol index */
@@ -110,7 +111,17 @@ bool tn_lowering_is_broadcast(const tn_graph *g, tn_node node);
 tn_status tn_lower_reduce(tn_lowerer *l, tn_node node);
 tn_status tn_lower_window(tn_lowerer *l, tn_node node);
 tn_status tn_lower_contract(tn_lowerer *l, tn_node node);
-tn_status tn_lower_control(tn_lowerer *l, tn_node node); /* if, while of fixed shapes: BRANCH and LOOP */
+tn_status tn_lower_control(tn_lowerer *l, tn_node node); /* if, loops of fixed shapes: BRANCH, ENTER and LOOP */
+tn_status tn_lower_while(tn_lowerer *l, tn_node node);
+tn_status tn_lower_scan(tn_lowerer *l, tn_node node);
+/* Whether kernels can copy a value, and all symbols that its dims use are bound here. */
+bool tn_lowering_is_plain(const tn_lowerer *l, tn_value value);
+/* Whether two values have one dtype and shape, of the second without its first `lead` axes. */
+bool tn_lowering_same_dims(const tn_graph *g, tn_value a, tn_value b, int lead);
+/* Every open draft is emitted: code that a run may leave out, or runs more than once, must not hold what the rest needs. */
+tn_status tn_lowering_flush(tn_lowerer *l);
+/* A slot of its own for a value, as its view. */
+uint32_t tn_lowering_own_view(tn_lowerer *l, tn_value value);
 tn_status tn_lower_host(tn_lowerer *l, tn_node node);
 /* Lowers the nodes of a region in order. */
 tn_status tn_lower_region(tn_lowerer *l, tn_region region);

@@ -339,12 +339,15 @@ tn_status tn_lowering_finish(tn_lowerer *l, tn_draft *d) {
     tn_dim last[TN_MAX_RANK];
     tn_layout_option layout = l->options->layout;
     bool channels_last = d->rank >= 3 && !tn_lowering_is_output(l, d->value) && layout != TN_LAYOUT_NCHW &&
-                         !d->in_order && (d->channels_last || layout == TN_LAYOUT_NHWC);
+                         !d->in_order && !l->made_in[d->value.id] && (d->channels_last || layout == TN_LAYOUT_NHWC);
     if (channels_last)
         tn_lowering_channels_last(l, d->value, last);
     uint32_t place;
-    TN_TRY(tn_lowering_part(l, d, channels_last, &place));
-    if (place == TN_NO_VIEW)
+    if (l->made_in[d->value.id])
+        place = tn_lowering_view(l, d->value, l->made_in[d->value.id] - 1, (tn_dim){0}, NULL);
+    else
+        TN_TRY(tn_lowering_part(l, d, channels_last, &place));
+    if (place == TN_NO_VIEW && !l->made_in[d->value.id])
         place = tn_lowering_view(l, d->value, tn_lowering_arena_slot(l, d->value), (tn_dim){0},
                                  channels_last ? last : NULL);
     k->output = tn_arena_alloc(&p->arena, sizeof *k->output);

@@ -12,7 +12,8 @@ typedef enum tn_slot_kind {
     TN_SLOT_ARENA,    /* bytes at an offset of the frame's arena, placed when its segment is bound */
     TN_SLOT_INPUT,    /* a fed value: the caller's data (contiguous copy made when it is strided or unaligned) */
     TN_SLOT_CONSTANT, /* bytes of a constant tensor */
-    TN_SLOT_OBJECT /* a reference-counted host object: made by HOST instructions; kernels may read its data when it is a tensor */
+    TN_SLOT_OBJECT, /* a reference-counted host object: made by HOST instructions; kernels may read its data when it is a tensor */
+    TN_SLOT_MOVING /* a place in other slots, another one on each trip of a loop: see tn_moving */
 } tn_slot_kind;
 
 typedef struct tn_slot {
@@ -48,7 +49,8 @@ typedef enum tn_instruction_op {
     TN_DO_BIND, /* evaluate the dimensions of segment `a` (after reading actual dims of the objects in it) and place its slots */
     TN_DO_CHECK,  /* end the run if one of the `b` checks from check `a` on does not hold */
     TN_DO_BRANCH, /* go to instruction `b` if the bool at view `a` is false; a = UINT32_MAX: always */
-    TN_DO_LOOP,   /* the end of a trip: go back to instruction `b` */
+    TN_DO_ENTER, /* loop `a` begins: its moving slots lie where the first trip has them; go to instruction `b` if there is no trip */
+    TN_DO_LOOP, /* the end of a trip of loop `a`: its moving slots move on; go back to instruction `b` if there is another */
     TN_DO_END
 } tn_instruction_op;
 
@@ -65,6 +67,26 @@ typedef struct tn_host_call {
     uint32_t outputs, output_count; /* slots (OBJECT or ARENA): range in tn_plan.slot_list */
     uint32_t outer, outer_count;    /* enclosing values its regions read: (value id, place id) pairs in view_list */
 } tn_host_call;
+
+/* Where a MOVING slot lies on a trip of its loop. What is scanned, stacked and carried is never copied for the loop's sake. */
+typedef enum tn_moving_kind {
+    TN_MOVING_CARRIED, /* `from` on the first trip; on later ones where slot `other`, MOVING too, was on the trip before */
+    TN_MOVING_ROW,     /* a row of `from` */
+    TN_MOVING_TURNS /* in `from`, on every second trip in `other`: what a trip makes, while it reads what the one before has made */
+} tn_moving_kind;
+
+typedef struct tn_moving {
+    uint8_t kind;
+    uint32_t slot, from, other;
+    tn_size offset, step; /* in elements: begins at `offset` of `from`; ROW: `step` further on each trip */
+} tn_moving;
+
+typedef struct tn_loop {
+    tn_node node;
+    tn_size trips; /* of a counted loop; others end by a BRANCH */
+    bool counted;
+    uint32_t first, count; /* range in tn_plan.moving, those that are carried before all others */
+} tn_loop;
 
 /* Symbols read from the actual dims of an object: at the start of a BIND. */
 typedef struct tn_bind_read {
@@ -97,6 +119,8 @@ typedef struct tn_plan {
     TN_VEC(tn_view) view;
     TN_VEC(tn_kernel) kernel;
     TN_VEC(tn_host_call) host;
+    TN_VEC(tn_loop) loop;
+    TN_VEC(tn_moving) moving;
     TN_VEC(tn_bind_read) bind_read;
     TN_VEC(tn_size_check) check;
     TN_VEC(tn_instruction) code;

@@ -73,7 +73,7 @@ static void print_place(const tn_plan *p, const places *at, uint32_t index, tn_t
 }
 
 static void print_slot(const tn_plan *p, const places *at, uint32_t index, tn_text *out) {
-    static const char *const kind[] = {"arena", "input", "constant", "object"};
+    static const char *const kind[] = {"arena", "input", "constant", "object", "moving"};
     const tn_slot *s = &p->slot.data[index];
     tn_text_printf(out, "  slot %u: %s %s ", index, kind[s->kind], tn_dtype_name((tn_dtype)s->dtype));
     print_value(p, s->value, out);
@@ -175,6 +175,30 @@ static void print_host(const tn_plan *p, const tn_host_call *h, tn_text *out) {
     tn_text_add(out, "\n");
 }
 
+static void print_loop(const tn_plan *p, const tn_loop *loop, uint32_t end, tn_text *out) {
+    tn_text_add(out, "  enter loop");
+    if (loop->counted) {
+        tn_text_add(out, " of ");
+        print_size(p, loop->trips, out);
+        tn_text_add(out, " trips");
+    }
+    tn_text_printf(out, ", end at %u\n", end);
+    for (uint32_t i = loop->first; i < loop->first + loop->count; i++) {
+        const tn_moving *m = &p->moving.data[i];
+        tn_text_printf(out, "    slot %u: slot %u[", m->slot, m->from);
+        print_size(p, m->offset, out);
+        if (m->kind == TN_MOVING_ROW) {
+            tn_text_add(out, " + trip*");
+            print_size(p, m->step, out);
+        }
+        tn_text_printf(out,
+                       m->kind == TN_MOVING_CARRIED ? "], then where slot %u was\n"
+                       : m->kind == TN_MOVING_TURNS ? "] and slot %u in turns\n"
+                                                    : "]\n",
+                       m->other);
+    }
+}
+
 tn_status tn_plan_print(const tn_plan *p, tn_text *out) {
     tn_text_printf(out, "plan: %u instructions, %u kernels, %u host calls, %u slots\n", p->code.len, p->kernel.len,
                    p->host.len, p->slot.len);
@@ -195,6 +219,7 @@ tn_status tn_plan_print(const tn_plan *p, tn_text *out) {
         case TN_DO_BIND: tn_text_printf(out, "  bind segment %u\n", in.a); break;
         case TN_DO_CHECK: print_checks(p, in.a, in.b, out); break;
         case TN_DO_BRANCH: tn_text_printf(out, "  branch to %u\n", in.b); break;
+        case TN_DO_ENTER: print_loop(p, &p->loop.data[in.a], in.b, out); break;
         case TN_DO_LOOP: tn_text_printf(out, "  loop to %u\n", in.b); break;
         case TN_DO_END: tn_text_add(out, "  end\n"); break;
         }

@@ -157,7 +157,8 @@ static tn_status fetched_slot(tn_frame *f, uint32_t index) {
 /* Whether an instruction is one that some runs leave out. */
 static bool is_conditional(const tn_plan *p, int32_t at) {
     for (uint32_t i = 0; i < p->code.len && (int32_t)i < at; i++)
-        if (p->code.data[i].op == TN_DO_BRANCH && (int32_t)p->code.data[i].b > at)
+        if ((p->code.data[i].op == TN_DO_BRANCH || p->code.data[i].op == TN_DO_ENTER) &&
+            (int32_t)p->code.data[i].b > at)
             return true;
     return false;
 }
@@ -201,7 +202,7 @@ static tn_status place_slots(tn_frame *f, uint32_t segment, bool late) {
 
 static bool has_conditional(const tn_plan *p) {
     for (uint32_t i = 0; i < p->code.len; i++)
-        if (p->code.data[i].op == TN_DO_BRANCH)
+        if (p->code.data[i].op == TN_DO_BRANCH || p->code.data[i].op == TN_DO_ENTER)
             return true;
     return false;
 }
@@ -390,8 +391,33 @@ static tn_status admit_host(tn_frame *f, const tn_host_call *h) {
     return TN_OK;
 }
 
+/* A loop of no trip needs only what it carries. */
+static tn_status admit_loop(tn_frame *f, const tn_loop *loop) {
+    const tn_plan *p = f->plan;
+    tn_size which = loop->trips;
+    bool lacking = loop->counted && f->missing[loop->trips],
+         runs = !loop->counted || (!lacking && f->size[loop->trips] > 0);
+    for (uint32_t i = loop->first; i < loop->first + loop->count && !lacking; i++) {
+        const tn_moving *m = &p->moving.data[i];
+        if (!runs && m->kind != TN_MOVING_CARRIED)
+            continue;
+        lacking = lacks(f, &m->offset, 1, &which) || lacks(f, &m->step, 1, &which);
+        if (!lacking)
+            TN_TRY(admit_slot(f, m->from));
+        if (!lacking && runs)
+            TN_TRY(admit_slot(f, m->other));
+    }
+    if (!lacking)
+        return TN_OK;
+    tn_status status = tn_frame_fail_size(f, loop->node, which);
+    tn_frame_say_enclosing(f, loop->node);
+    return status;
+}
+
 tn_status tn_frame_admit(tn_frame *f, const tn_instruction *in, bool *skip) {
     *skip = false;
+    if (in->op == TN_DO_ENTER)
+        return admit_loop(f, &f->plan->loop.data[in->a]);
     return in->op == TN_DO_CALL ? admit_call(f, &f->plan->kernel.data[in->a], skip)
                                 : admit_host(f, &f->plan->host.data[in->a]);
 }

@@ -328,7 +328,7 @@ static tn_status run_code(frame *f) {
         const tn_instruction in = p->code.data[pc];
         if (f->options->cancelled && f->options->cancelled(f->options->cancel_ctx))
             return tn_fail(TN_ERR_CANCELLED, "the run was cancelled");
-        if ((f->lacking || f->late) && (in.op == TN_DO_CALL || in.op == TN_DO_HOST)) {
+        if ((f->lacking || f->late) && (in.op == TN_DO_CALL || in.op == TN_DO_HOST || in.op == TN_DO_ENTER)) {
             bool skip;
             TN_TRY(tn_frame_admit(f, &in, &skip));
             if (skip)
@@ -377,7 +377,8 @@ static tn_status run_code(frame *f) {
             if (!f->options->measure && (in.a == UINT32_MAX || !condition(f, in.a))) /* else both, and one trip */
                 pc = in.b - 1;
             break;
-        case TN_DO_LOOP: pc = f->options->measure ? pc : in.b - 1; break;
+        case TN_DO_ENTER: pc = tn_frame_enter(f, in.a) ? pc : in.b - 1; break;
+        case TN_DO_LOOP: pc = tn_frame_next(f, in.a) ? in.b - 1 : pc; break;
         case TN_DO_END: return TN_OK;
         }
         if (f->options->guard && in.op != TN_DO_LOOP) /* what lives to the end of a loop is read on the next trip */

@@ -34,6 +34,7 @@ struct tn_frame {
     int64_t *size;      /* by tn_size */
     uint8_t *missing;   /* by tn_size: it has no value in this binding (`size` is 0) */
     void **slot;        /* by slot: base address */
+    int64_t *trip;      /* by loop: the number of its trip */
     tn_object **object; /* by slot: retained; inputs, objects, fetched tensors */
     tn_block *late;     /* by slot: memory of its own where it was not placed with its segment; NULL: all were */
     uint32_t lacking; /* how many sizes are missing; with any, or `late`, instructions are looked at before they run */
@@ -75,7 +76,7 @@ void tn_frame_drop_kept(tn_frame *f);
 void tn_frame_make_room(const tn_frame *f, uint32_t slot);
 /* Forgets how slots were placed: the next run places them anew. */
 void tn_frame_forget(tn_frame *f);
-/* Before a CALL or HOST instruction while f->lacking or f->late: fails when a size that it needs has no value; gives memory to slots that have
+/* Before a CALL, HOST or ENTER instruction while f->lacking or f->late: fails when a size that it needs has no value; gives memory to slots that have
    none. *skip: there is nothing to compute. */
 tn_status tn_frame_admit(tn_frame *f, const tn_instruction *in, bool *skip);
 
@@ -102,6 +103,12 @@ void tn_frame_profile_free(tn_frame *f);
 /* --- execute.c ---------------------------------------------------------------------------------------------------------------- */
 /* Room for what a host instruction gives to a slot: *out stays NULL where only data decides how much. */
 tn_status tn_frame_prepare_output(tn_frame *f, uint32_t slot, tn_object **out);
+
+/* --- loop.c ------------------------------------------------------------------------------------------------------------------- */
+/* A loop begins: its moving slots lie where the first trip has them. False: there is no trip. */
+bool tn_frame_enter(tn_frame *f, uint32_t loop);
+/* A trip has ended. False: it was the last. */
+bool tn_frame_next(tn_frame *f, uint32_t loop);
 
 /* --- host_kernel.c ------------------------------------------------------------------------------------------------------------- */
 typedef struct tn_host_kernels tn_host_kernels;

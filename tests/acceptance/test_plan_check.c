@@ -23,6 +23,41 @@ static void wrote(use *u, int32_t at) {
     u->written = at;
 }
 
+/* Who uses a slot that moves with the trips of a loop uses those that it lies in. What a trip makes, the next one or what follows the
+   loop reads, so it lives from the loop's begin to its end. */
+static void note_loops(const tn_plan *p, use *of) {
+    for (uint32_t i = 0; i < p->code.len; i++) {
+        if (p->code.data[i].op != TN_DO_ENTER)
+            continue;
+        const tn_loop *loop = &p->loop.data[p->code.data[i].a];
+        int32_t enter = (int32_t)i, end = (int32_t)p->code.data[i].b - 1;
+        for (uint32_t k = loop->first; k < loop->first + loop->count; k++) {
+            const tn_moving *m = &p->moving.data[k];
+            uint32_t in[2] = {m->from, m->other};
+            for (int j = 0; j < 2; j++) {
+                use *u = &of[in[j]];
+                if (m->kind != TN_MOVING_CARRIED && of[m->slot].made >= 0) {
+                    u->made = u->made < 0 || u->made > enter ? enter : u->made;
+                    u->written = u->written < end ? end : u->written;
+                }
+                if (m->kind != TN_MOVING_ROW || of[m->slot].made < 0)
+                    u->read = u->read < end ? end : u->read;
+            }
+        }
+    }
+    for (bool more = true; more;) {
+        more = false;
+        for (uint32_t k = 0; k < p->moving.len; k++) {
+            const tn_moving *m = &p->moving.data[k];
+            for (int j = 0; j < 2; j++) {
+                use *u = &of[j ? m->other : m->from];
+                more = more || u->read < of[m->slot].read;
+                u->read = u->read < of[m->slot].read ? of[m->slot].read : u->read;
+            }
+        }
+    }
+}
+
 static void note_uses(const tn_plan *p, use *of) {
     for (uint32_t i = 0; i < p->slot.len; i++)
         of[i] = (use){-1, -1, -1, p->slot.data[i].fetched};
@@ -47,6 +82,7 @@ static void note_uses(const tn_plan *p, use *of) {
         } else if (in.op == TN_DO_BRANCH && in.a != UINT32_MAX)
             of[p->view.data[in.a].slot].read = at;
     }
+    note_loops(p, of);
     /* a trip of a loop follows another: what comes into it is read as long as it runs, what goes round in it lives all the time */
     for (int32_t at = (int32_t)p->code.len - 1; at >= 0; at--) {
         const tn_instruction in = p->code.data[at];

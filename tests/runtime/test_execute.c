@@ -454,7 +454,7 @@ static void test_loop(void **s) {
     tn_set_output(g, "b", tn_abs(g, out[2]));
     tn_set_output(g, "i", out[0]);
     check(g, 4);
-    assert_true(kernels_at[1] > 8);
+    assert_in_range(kernels_at[1], 6, 8); /* compiled, and only what changes places is copied */
 }
 
 static void growing_body(void *ctx, tn_graph *g, const tn_value *args, tn_value *results) {
