@@ -338,24 +338,46 @@ static tn_status run_links(link *links, uint32_t count, const tn_kernel_args *ar
     return status;
 }
 
-tn_status tn_chain_run(const tn_kernel_args *args, uint32_t count) {
+static tn_kernel_args args_of(const tn_kernel_args *args, uint32_t index) {
+    tn_kernel_args each = *args;
+    each.kernel += index;
+    each.kept = args->kept ? args->kept + index : NULL;
+    return each;
+}
+
+/* Those of the links that are not small, from `first` on, up to one that is. */
+static tn_status run_part(const tn_kernel_args *args, uint32_t first, uint32_t count, uint32_t *end) {
     link links[TN_CHAIN_MOST];
     uint32_t have = 0;
     tn_status status = TN_OK;
-    for (; have < count; have++) {
-        tn_kernel_args each = *args;
-        each.kernel += have;
-        each.kept = args->kept ? args->kept + have : NULL;
-        links[have].resolved = tn_resolve(&each, TN_RESOLVE_MERGED, 0);
+    for (; first + have < count; have++) {
+        tn_kernel_args each = args_of(args, first + have);
+        if (have && each.kept && *each.kept && tn_small_is(*each.kept))
+            break;
+        links[have].resolved = tn_resolve(&each, TN_RESOLVE_MERGED, tn_small_room(each.kernel));
         if (!links[have].resolved) {
             status = tn_error_status();
             break;
         }
+        tn_small_consider(links[have].resolved);
         links[have].r = *links[have].resolved;
     }
     if (status == TN_OK)
-        status = run_links(links, count, args);
+        status = run_links(links, have, args);
     for (uint32_t i = 0; i < have; i++)
         tn_resolved_free(args, links[i].resolved);
+    *end = first + have;
+    return status;
+}
+
+tn_status tn_chain_run(const tn_kernel_args *args, uint32_t count) {
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < count && status == TN_OK;) {
+        tn_kernel_args each = args_of(args, i);
+        if (each.kept && tn_small_run(*each.kept, &each))
+            i++;
+        else
+            status = run_part(args, i, count, &i);
+    }
     return status;
 }

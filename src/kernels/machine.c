@@ -231,25 +231,29 @@ static bool have_apart(tn_strip *s, const tn_strip_block *b) {
     return false;
 }
 
-void tn_strip_compute(tn_strip *s, tn_strip_part part, const tn_strip_block *b, void *result) {
-    const tn_strip_program *p = s->program;
-    int64_t n = b->n * b->rows;
-    for (int i = 0; i < s->r->kernel->operands; i++)
-        if (p->uses[part] >> i & 1)
-            s->reg[i] = tn_strip_load(s, i, b);
+void tn_strip_codes(const tn_strip_program *p, tn_strip_part part, int64_t n, const void **reg, char *buffer,
+                    int64_t pitch, uint64_t made, void *result) {
     int first = p->first[part], last = p->first[part + 1];
-    uint64_t made = part == TN_STRIP_AFTER && p->apart && have_apart(s, b) ? p->apart : 0;
     for (int i = first; i < last; i++) {
         const tn_strip_code *c = &p->code[i];
         if (i - first < 64 && made >> (i - first) & 1)
             continue;
-        void *to = result && c->to == p->code[last - 1].to ? result : s->buffer + p->buffer[c->to] * p->pitch;
+        void *to = result && c->to == p->code[last - 1].to ? result : buffer + p->buffer[c->to] * pitch;
         if (c->run)
-            c->run(n, s->reg[c->a], s->reg[c->b], c->step->op == TN_SCALAR_CAST ? &c->step->dtype : s->reg[c->c], to);
+            c->run(n, reg[c->a], reg[c->b], c->step->op == TN_SCALAR_CAST ? &c->step->dtype : reg[c->c], to);
         else
-            plain_step(c->step, n, s->reg[c->a], s->reg[c->b], to);
-        s->reg[c->to] = to;
+            plain_step(c->step, n, reg[c->a], reg[c->b], to);
+        reg[c->to] = to;
     }
+}
+
+void tn_strip_compute(tn_strip *s, tn_strip_part part, const tn_strip_block *b, void *result) {
+    const tn_strip_program *p = s->program;
+    for (int i = 0; i < s->r->kernel->operands; i++)
+        if (p->uses[part] >> i & 1)
+            s->reg[i] = tn_strip_load(s, i, b);
+    uint64_t made = part == TN_STRIP_AFTER && p->apart && have_apart(s, b) ? p->apart : 0;
+    tn_strip_codes(p, part, b->n * b->rows, s->reg, s->buffer, p->pitch, made, result);
 }
 
 void tn_strip_run(tn_strip *s, tn_strip_part part, const tn_strip_block *b, const void *reduced) {

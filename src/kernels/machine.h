@@ -147,7 +147,10 @@ const void *tn_strip_load(tn_strip *s, int i, const tn_strip_block *b);
 /* Loads the operands of a part and computes its steps; then register j is at s->reg[j], n * rows elements, row by row. `result`: NULL,
    or where the last code of the part shall put its result. */
 void tn_strip_compute(tn_strip *s, tn_strip_part part, const tn_strip_block *b, void *result);
-/* The same, and stores the outputs. `reduced`: the reduced register (TN_STRIP_AFTER). */
+/* The codes of a part on n elements: registers in `reg`, what they make in `buffer`, `pitch` bytes each; those among `made` (bits) are there. */
+void tn_strip_codes(const tn_strip_program *program, tn_strip_part part, int64_t n, const void **reg, char *buffer,
+                    int64_t pitch, uint64_t made, void *result);
+/* The same as tn_strip_compute, and stores the outputs. `reduced`: the reduced register (TN_STRIP_AFTER). */
 void tn_strip_run(tn_strip *s, tn_strip_part part, const tn_strip_block *b, const void *reduced);
 
 struct tn_strip_range;
@@ -173,6 +176,13 @@ typedef struct tn_strip_range {
 void tn_strip_walk_run(tn_strip_walk *walk, tn_pool *pool);
 /* The next block of a range; false after the last. Inner indices of its `at` are 0. */
 bool tn_strip_range_next(tn_strip_range *range, tn_strip_block *block);
+
+/* small.c: elementwise kernels of few elements. How much extra a kernel is resolved with; looks whether it is one, once its sizes are known;
+   whether it was one (NULL: no); runs args->kernel by what was kept of it, false: it is none. */
+size_t tn_small_room(const tn_kernel *kernel);
+void tn_small_consider(tn_resolved *r);
+bool tn_small_is(const tn_resolved *kept);
+bool tn_small_run(const tn_resolved *kept, const tn_kernel_args *args);
 
 /* strip.c, reduce.c: a kernel of that kind on resolved sizes. */
 void tn_strip_run_resolved(const tn_resolved *r, tn_pool *pool);

@@ -45,9 +45,12 @@ void tn_strip_run_resolved(const tn_resolved *r, tn_pool *pool) {
 }
 
 static tn_status run(const tn_kernel_args *args) {
-    tn_resolved *r = tn_resolve(args, TN_RESOLVE_MERGED, 0);
+    if (args->kept && tn_small_run(*args->kept, args))
+        return TN_OK;
+    tn_resolved *r = tn_resolve(args, TN_RESOLVE_MERGED, tn_small_room(args->kernel));
     if (!r)
         return tn_error_status();
+    tn_small_consider(r);
     tn_strip_run_resolved(r, args->pool);
     tn_resolved_free(args, r);
     return TN_OK;
