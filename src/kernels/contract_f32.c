@@ -314,6 +314,14 @@ static void sum_panel(const tn_gemm *g, const scratch *s, int64_t rows, int64_t 
    of all panels. */
 static void few_tile(const tn_gemm_level *level, tn_gemm_tile *t, int64_t n, int64_t panel, float *const *c,
                      float **out, bool fetch) {
+    if (t->panels > 1) {
+        for (int j = 0; j < t->rows; j++)
+            out[j] = c[j] + panel * level->columns;
+        t->c = out;
+        t->columns = t->panels * level->columns;
+        level->tile(t);
+        return;
+    }
     int64_t first = panel * level->columns, line = level->columns * (int64_t)sizeof(float);
     for (int j = 0; j < t->rows; j++)
         out[j] = c[j] + first;
@@ -326,8 +334,19 @@ static void few_tile(const tn_gemm_level *level, tn_gemm_tile *t, int64_t n, int
     level->tile(t);
 }
 
-static void sum_few(const tn_gemm *g, const scratch *s, int64_t rows, int64_t panel, const float *columns, bool fetch) {
+/* How many panels of [panel, end) a tile of few rows takes at once: those that it has sums for, if all have whole columns. */
+static int panels_beside(const tn_gemm_level *level, int64_t rows, int64_t n, int64_t panel, int64_t end) {
+    int64_t count = rows <= TN_GEMM_LOW ? level->beside[rows] : 1, whole = n / level->columns;
+    count = end - panel < count ? end - panel : count;
+    count = whole - panel < count ? whole - panel : count;
+    return count < 1 ? 1 : (int)count;
+}
+
+static void sum_few(const tn_gemm *g, const scratch *s, int64_t rows, int64_t panel, int panels, const float *columns,
+                    bool fetch) {
     tn_gemm_tile t = {.rows = (int)rows,
+                      .panels = panels,
+                      .apart = g->k * g->level->columns,
                       .runs = g->k ? g->segments : 0,
                       .length = s->length,
                       .a = s->table,
@@ -345,12 +364,13 @@ static void sum_panels(const tn_gemm *g, const scratch *s, int64_t rows, int64_t
                        const float *packed, const char *columns) {
     int64_t size = g->k * g->level->columns, segment;
     if (!packed || (rows <= TN_GEMM_MAX_ROWS && !g->interleaved))
-        for (int64_t p = panel; p < end; p++) {
+        for (int64_t p = panel, next; p < end; p = next) {
             const float *from = packed ? packed + p * size : s->panel;
+            next = p + (packed ? panels_beside(g->level, rows, g->n, p, end) : 1);
             if (!packed)
                 tn_gemm_pack_panel(g, columns, p * g->level->columns, s->panel);
             if (rows <= TN_GEMM_MAX_ROWS && !g->interleaved)
-                sum_few(g, s, rows, p, from, packed != NULL);
+                sum_few(g, s, rows, p, (int)(next - p), from, packed != NULL);
             else
                 for (int64_t group = 0; group < g->groups; group++)
                     sum_panel(g, s, rows, p, group, from, NULL);
@@ -438,8 +458,9 @@ static void piece(void *ctx, int64_t index) {
 static void learn_few(const tn_kernel_args *args, tn_gemm *g) {
     const tn_kernel *k = args->kernel;
     const tn_resolved_access *a = &g->r->operand[0], *c = &g->r->output[0];
-    if (!g->packed || !g->k || !g->direct || g->taps != 1 || a->guards || !g->in_place || k->epilogue ||
-        g->batches != 1 || g->m > TN_GEMM_MAX_ROWS || g->blocks * g->spans != 1)
+    if (!g->packed || !g->k || !g->direct || g->taps != 1 || a->guards || !g->in_place ||
+        k->epilogue > g->finishes * TN_FINISH_STEPS || g->batches != 1 || g->m > TN_GEMM_MAX_ROWS ||
+        g->blocks * g->spans != 1)
         return;
     tn_gemm_few *f = &g->few;
     *f = (tn_gemm_few){.rows = (int)g->m,
@@ -453,6 +474,17 @@ static void learn_few(const tn_kernel_args *args, tn_gemm *g) {
     for (int i = 0; i < f->rows; i++, advance(g->r, g->rows, g->n_rows, at)) {
         f->a[i] = (args->size[k->operand[0].offset] + tn_machine_offset(a, g->r->outer, at)) * a->element;
         f->c[i] = (args->size[k->output[0].offset] + tn_machine_offset(c, g->r->outer, at)) * c->element;
+        if (g->finishes && g->finish.all)
+            f->all[i] = tn_machine_offset(&g->r->operand[g->finish.all], g->r->outer, at);
+    }
+    for (int i = 0; g->finishes && i < g->finish.steps; i++) {
+        const tn_finish_step *s = &g->finish.step[i];
+        const tn_access *with = &k->operand[s->operand];
+        if (s->op == TN_FINISH_MAX || s->op == TN_FINISH_MIN)
+            return; /* what a bound is decides in each run */
+        f->with_slot[i] = with->slot;
+        f->with[i] = args->size[with->offset] * (int64_t)sizeof(float);
+        f->finish = g->finish;
     }
     f->known = true;
 }
@@ -466,9 +498,27 @@ static void run_few(const tn_kernel_args *args, const tn_gemm_few *f, const tn_g
         a[i] = (const float *)(const void *)(a_base + f->a[i]);
         c[i] = (float *)(void *)(c_base + f->c[i]);
     }
-    tn_gemm_tile t = {.rows = f->rows, .runs = 1, .length = &f->k, .a = a, .step = 1, .b = f->columns};
-    for (int64_t panel = 0; panel * level->columns < f->n; panel++, t.b += f->k * level->columns)
+    tn_finish finish = f->finish;
+    const float *all[TN_GEMM_MAX_ROWS] = {NULL};
+    for (int s = 0; s < finish.steps; s++) {
+        finish.step[s].at = (const float *)(const void *)((const char *)args->slot[f->with_slot[s]] + f->with[s]);
+        for (int i = 0; i < f->rows && finish.step[s].form == TN_FINISH_ALL; i++)
+            all[i] = finish.step[s].at + f->all[i];
+    }
+    tn_gemm_tile t = {.rows = f->rows,
+                      .runs = 1,
+                      .length = &f->k,
+                      .a = a,
+                      .step = 1,
+                      .b = f->columns,
+                      .apart = f->k * level->columns};
+    int64_t panels = (f->n + level->columns - 1) / level->columns;
+    for (int64_t panel = 0; panel < panels; panel += t.panels, t.b += t.panels * t.apart) {
+        t.panels = panels_beside(level, f->rows, f->n, panel, panels);
         few_tile(level, &t, f->n, panel, c, out, true);
+    }
+    if (finish.steps)
+        level->finish(&finish, f->rows, f->n, 0, c, finish.all ? all : NULL);
 }
 
 static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) {
@@ -485,7 +535,8 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
         return tn_error_status();
     tn_gemm *g = r->extra;
     int threads = tn_pool_threads(args->pool);
-    if (g->threads != threads) {
+    bool fresh = g->threads != threads;
+    if (fresh) {
         *g = (tn_gemm){.level = level, .heap = args->heap, .packed = k->packed, .threads = threads};
         describe(g, r, k);
         if (r->outputs_count) {
@@ -494,11 +545,12 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
                 k->outputs == 1 && c->dtype == TN_F32 && (g->column < 0 || c->stride[g->column] == 1 || g->n == 1);
             cut(g, threads);
             g->by_lines = tn_gemm_lines_fit(g, &g->lines);
-            learn_few(args, g);
         }
     }
     g->failed = 0;
     g->finishes = r->outputs_count && g->in_place && k->epilogue && tn_finish_make(&g->finish, r, g->column);
+    if (fresh && r->outputs_count)
+        learn_few(args, g);
     if (r->outputs_count) {
         int64_t pieces = g->blocks * g->batches * g->spans, rows = g->block < g->m ? g->block : g->m;
         size_t bytes = scratch_lay(g, rows, g->step * g->level->columns, NULL, NULL);

@@ -17,6 +17,9 @@ typedef struct tn_gemm_few {
     int64_t n, k;
     const float *columns;
     int64_t a[TN_GEMM_MAX_ROWS], c[TN_GEMM_MAX_ROWS]; /* where rows begin in their slots, in bytes */
+    tn_finish finish;                                 /* what ends them, but for addresses; of no step: nothing */
+    uint32_t with_slot[TN_FINISH_STEPS];              /* and where the steps' other operands lie */
+    int64_t with[TN_FINISH_STEPS], all[TN_GEMM_MAX_ROWS];
 } tn_gemm_few;
 
 /* Few columns (contract_lines.c): outputs along one row axis, by lines of what they read. */

@@ -50,7 +50,8 @@ bool tn_finish_make(tn_finish *f, const tn_resolved *r, int column) {
             return false;
         if (form == TN_FINISH_ALL)
             f->all = other;
-        f->step[f->steps++] = (tn_finish_step){.op = (uint8_t)op, .form = (uint8_t)form, .at = at};
+        f->step[f->steps++] =
+            (tn_finish_step){.op = (uint8_t)op, .form = (uint8_t)form, .operand = (uint8_t)other, .at = at};
     }
     return f->steps > 0 && k->result[0] == made;
 }

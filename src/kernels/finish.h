@@ -15,6 +15,7 @@ typedef enum { TN_FINISH_ONE, TN_FINISH_COLUMNS, TN_FINISH_ALL } tn_finish_form;
 
 typedef struct tn_finish_step {
     uint8_t op, form;
+    uint8_t operand; /* of the kernel */
     const float *at; /* its first element */
 } tn_finish_step;
 

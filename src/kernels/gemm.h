@@ -16,6 +16,10 @@
    not depend on the tile, nor on which rows and columns stand beside it. */
 typedef struct tn_gemm_tile {
     int rows, columns; /* at most TN_GEMM_MAX_ROWS, the level's */
+    /* As many whole panels at once, if more than 1, `apart` floats from each to the next; c has their columns side by side. No more than
+       the level's `beside` says; nothing is added to, nor fetched. */
+    int panels;
+    int64_t apart;
     int64_t runs;
     const int64_t *length; /* [runs] */
     const float *const *a; /* [runs][stride], rows used */
@@ -58,8 +62,12 @@ typedef struct tn_depthwise_line {
     float *out;       /* n elements side by side */
 } tn_depthwise_line;
 
+/* Heights of tiles of which one alone has too few sums to fill the multiply-adds' latency. */
+#define TN_GEMM_LOW 3
+
 typedef struct tn_gemm_level {
     int rows, columns;
+    uint8_t beside[TN_GEMM_LOW + 1]; /* by rows: panels that a tile takes at once */
     void (*tile)(const tn_gemm_tile *tile);
     /* to[k * rows + i] = from[i][k], k < n: rows as a tile of step `rows` reads them. */
     void (*interleave)(int rows, int64_t n, const float *const *from, float *to);

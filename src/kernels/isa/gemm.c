@@ -237,8 +237,67 @@ static void narrow_tile(const tn_gemm_tile *t) {
 #define narrow_tile whole_tile
 #endif
 
+/* Several panels at once: sums of one row that wait for each other would leave the multiply-adds idle. */
+#define BESIDE 4 /* at most */
+INLINE void beside_of(const int rows, const int panels, const tn_gemm_tile *t) {
+    vec sum[TN_GEMM_LOW][BESIDE][VECTORS];
+    EACH (i, rows)
+        EACH (p, panels)
+            EACH (v, VECTORS)
+                sum[i][p][v] = (vec){0};
+    const float *b[BESIDE];
+    EACH (p, panels)
+        b[p] = t->b + p * t->apart;
+    for (int64_t r = 0; r < t->runs; r++) {
+        const float *a[TN_GEMM_LOW];
+        EACH (i, rows)
+            a[i] = t->a[r * t->stride + i];
+        for (int64_t k = 0, at = 0; k < t->length[r]; k++, at += t->step) {
+            vec x[TN_GEMM_LOW];
+            EACH (i, rows)
+                x[i] = splat(a[i][at]);
+            EACH (p, panels) {
+                EACH (v, VECTORS) {
+                    vec column = load(b[p] + v * WIDTH);
+                    EACH (i, rows)
+                        sum[i][p][v] = madd(x[i], column, sum[i][p][v]);
+                }
+                b[p] += COLUMNS;
+            }
+        }
+    }
+    EACH (i, rows)
+        EACH (p, panels)
+            EACH (v, VECTORS)
+                store(t->c[i] + p * COLUMNS + v * WIDTH, sum[i][p][v]);
+}
+
+/* Heights, and panels that they take at once: as many sums as there are registers for, and what is left of a row of panels. */
+#if VECTORS == 2
+#define EACH_BESIDE(f) f(1, 2) f(1, 3) f(1, 4) f(2, 2) f(2, 3) f(3, 2)
+#define MOST_BESIDE \
+    { 1, 4, 3, 2 }
+#else
+#define EACH_BESIDE(f) f(1, 2)
+#define MOST_BESIDE \
+    { 1, 2, 1, 1 }
+#endif
+
+static void beside_tile(const tn_gemm_tile *t) {
+#define BESIDE_OF(n, m) \
+    case (n)*8 + (m): beside_of(n, m, t); break;
+    switch (t->rows * 8 + t->panels) {
+        EACH_BESIDE(BESIDE_OF)
+    default: break;
+    }
+}
+
 /* Sums of fewer columns are formed beside c: what follows there is another's. */
 static void tile(const tn_gemm_tile *t) {
+    if (t->panels > 1) {
+        beside_tile(t);
+        return;
+    }
     if (t->columns == COLUMNS) {
         whole_tile(t);
         return;
@@ -337,9 +396,9 @@ INLINE vec at_most(vec x, vec bound) {
 #endif
 }
 
-/* `rows` rows of COLUMNS columns, or of the first n. */
-INLINE void finish_block(const int rows, const bool part, const tn_finish *f, int64_t n, int64_t first, float *const *c,
-                         const float *const *all) {
+/* `rows` rows of COLUMNS columns, or of the first n; across: one row's, each of the columns that follow. */
+INLINE void finish_block(const int rows, const bool part, const bool across, const tn_finish *f, int64_t n,
+                         int64_t first, float *const *c, const float *const *all) {
     vec y[4][VECTORS];
     EACH (i, rows)
         EACH (v, VECTORS)
@@ -352,6 +411,14 @@ INLINE void finish_block(const int rows, const bool part, const tn_finish *f, in
                 EACH (v, VECTORS) {
                     const float *p = all[i] + v * WIDTH;
                     vec z = part ? load_part(p, n - v * WIDTH) : load(p);
+                    y[i][v] = step->op == TN_FINISH_ADD ? y[i][v] + z : y[i][v] * z;
+                }
+            continue;
+        }
+        if (across && step->form == TN_FINISH_COLUMNS && (step->op == TN_FINISH_ADD || step->op == TN_FINISH_MUL)) {
+            EACH (i, rows)
+                EACH (v, VECTORS) {
+                    vec z = load(step->at + first + i * COLUMNS + v * WIDTH);
                     y[i][v] = step->op == TN_FINISH_ADD ? y[i][v] + z : y[i][v] * z;
                 }
             continue;
@@ -398,17 +465,34 @@ static void finish_rows(const tn_finish *f, int rows, int64_t n, int64_t first, 
                         const float *const *all) {
     if (n < COLUMNS)
         for (int i = 0; i < rows; i++)
-            finish_block(1, true, f, n, first, c + i, all + i);
+            finish_block(1, true, false, f, n, first, c + i, all + i);
     else if (rows == 4)
-        finish_block(4, false, f, n, first, c, all);
+        finish_block(4, false, false, f, n, first, c, all);
     else
         for (int i = 0; i < rows; i++)
-            finish_block(1, false, f, n, first, c + i, all + i);
+            finish_block(1, false, false, f, n, first, c + i, all + i);
+}
+
+/* As many columns of fewer than four rows as fill four rows; how many. A bound is one element, never one of each column. */
+static int64_t finish_across(const tn_finish *f, int rows, int64_t columns, int64_t first, float *const *c,
+                             const float *const *all) {
+    int64_t whole = columns - columns % (4 * COLUMNS);
+    for (int i = 0; i < rows; i++)
+        for (int64_t j = 0; j < whole; j += 4 * COLUMNS) {
+            float *to[4];
+            const float *also[4];
+            for (int k = 0; k < 4; k++) {
+                to[k] = c[i] + j + k * COLUMNS;
+                also[k] = all ? all[i] + j + k * COLUMNS : NULL;
+            }
+            finish_block(4, false, true, f, COLUMNS, first + j, to, also);
+        }
+    return whole;
 }
 
 static void finish(const tn_finish *f, int rows, int64_t columns, int64_t first, float *const *c,
                    const float *const *all) {
-    for (int64_t j = 0; j < columns; j += COLUMNS)
+    for (int64_t j = rows < 4 ? finish_across(f, rows, columns, first, c, all) : 0; j < columns; j += COLUMNS)
         for (int i = 0, step; i < rows; i += step) {
             float *to[4];
             const float *also[4];
@@ -541,6 +625,7 @@ static float peak(int64_t rounds) {
 #define PASTE(a, b) PASTE_(a, b)
 const tn_gemm_level PASTE(tn_gemm_, TN_ISA) = {.rows = ROWS,
                                                .columns = COLUMNS,
+                                               .beside = MOST_BESIDE,
                                                .tile = tile,
                                                .interleave = interleave,
                                                .depthwise = depthwise,
