@@ -78,8 +78,8 @@ static tn_status lower_if(tn_lowerer *l, tn_node node) {
 tn_status tn_lower_control(tn_lowerer *l, tn_node node) {
     switch (tn_node_op(l->graph, node)->code) {
     case TN_FLOW_IF: return lower_if(l, node);
-    case TN_FLOW_WHILE: return tn_lower_while(l, node);
-    case TN_FLOW_SCAN: return tn_lower_scan(l, node);
+    case TN_FLOW_WHILE:
+    case TN_FLOW_SCAN: return tn_lower_loops(l, 1, &node);
     default: return TN_ERR_UNSUPPORTED;
     }
 }

@@ -12,6 +12,8 @@ typedef struct loop {
     uint32_t *made;  /* [results] the MOVING slot that a trip makes them in; TN_NO_VIEW: none */
     tn_moving *move; /* [count] */
     uint32_t count;
+    tn_region condition; /* null: it is counted */
+    uint32_t index;      /* in tn_plan.loop */
 } loop;
 
 static tn_value result_of(const tn_lowerer *l, const loop *o, uint32_t i) {
@@ -177,10 +179,11 @@ static tn_status lower_body(tn_lowerer *l, const loop *o) {
     return TN_OK;
 }
 
-/* Instructions from ENTER to LOOP. `condition`: the region that decides of each trip, or null. */
-static tn_status lower_code(tn_lowerer *l, const loop *o, uint32_t index, tn_region condition) {
+/* Instructions from ENTER to LOOP. */
+static tn_status lower_code(tn_lowerer *l, const loop *o) {
     tn_graph *g = l->graph;
-    TN_TRY(tn_lowering_flush(l));
+    uint32_t index = o->index;
+    tn_region condition = o->condition;
     uint32_t enter = l->plan->code.len, top = enter + 1, branch = 0, segment = l->segment;
     TN_TRY(tn_lowering_emit(l, TN_DO_ENTER, index, 0));
     if (condition.id) {
@@ -228,48 +231,158 @@ static tn_status take_args(tn_lowerer *l, const loop *o, tn_region region) {
     return TN_OK;
 }
 
-tn_status tn_lower_while(tn_lowerer *l, tn_node node) {
+/* Everything but the code. TN_ERR_UNSUPPORTED: a HOST instruction runs it. */
+static tn_status begin_while(tn_lowerer *l, tn_node node, loop *o) {
     tn_graph *g = l->graph;
-    tn_region condition = tn_node_region(g, node, 0);
-    loop o = {.node = node,
-              .body = tn_node_region(g, node, 1),
-              .carried = tn_node_input_count(g, node),
-              .results = tn_node_output_count(g, node)};
-    if (!carried_plain(l, &o))
+    *o = (loop){.node = node,
+                .condition = tn_node_region(g, node, 0),
+                .body = tn_node_region(g, node, 1),
+                .carried = tn_node_input_count(g, node),
+                .results = tn_node_output_count(g, node)};
+    if (!carried_plain(l, o))
         return TN_ERR_UNSUPPORTED;
-    for (uint32_t i = 0; i < o.carried; i++)
-        if (!keeps_type(l, tn_node_input(g, node, i), tn_region_arg(g, condition, i)))
+    for (uint32_t i = 0; i < o->carried; i++)
+        if (!keeps_type(l, tn_node_input(g, node, i), tn_region_arg(g, o->condition, i)))
             return TN_ERR_UNSUPPORTED;
-    uint32_t index;
-    TN_TRY(place_values(l, &o, 0));
-    TN_TRY(add_loop(l, &o, NULL, &index));
-    TN_TRY(take_args(l, &o, condition));
-    TN_TRY(take_args(l, &o, o.body));
-    return lower_code(l, &o, index, condition);
+    TN_TRY(place_values(l, o, 0));
+    TN_TRY(add_loop(l, o, NULL, &o->index));
+    TN_TRY(take_args(l, o, o->condition));
+    return take_args(l, o, o->body);
 }
 
-tn_status tn_lower_scan(tn_lowerer *l, tn_node node) {
+static tn_status begin_scan(tn_lowerer *l, tn_node node, loop *o) {
     tn_graph *g = l->graph;
     uint32_t inputs = tn_node_input_count(g, node);
-    loop o = {.node = node,
-              .body = tn_node_region(g, node, 0),
-              .carried = (uint32_t)tn_attr_int(g, node, "carried"),
-              .results = tn_node_output_count(g, node)};
-    if (!carried_plain(l, &o) || inputs > UINT8_MAX)
+    *o = (loop){.node = node,
+                .body = tn_node_region(g, node, 0),
+                .carried = (uint32_t)tn_attr_int(g, node, "carried"),
+                .results = tn_node_output_count(g, node)};
+    if (!carried_plain(l, o) || inputs > UINT8_MAX)
         return TN_ERR_UNSUPPORTED;
-    for (uint32_t i = o.carried; i < inputs; i++)
+    for (uint32_t i = o->carried; i < inputs; i++)
         if (!tn_lowering_is_plain(l, tn_node_input(g, node, i)) ||
-            !tn_lowering_same_dims(g, tn_region_arg(g, o.body, i), tn_node_input(g, node, i), 1))
+            !tn_lowering_same_dims(g, tn_region_arg(g, o->body, i), tn_node_input(g, node, i), 1))
             return TN_ERR_UNSUPPORTED;
-    tn_dim length = tn_value_dim(g, tn_node_input(g, node, o.carried), 0);
-    for (uint32_t i = o.carried + 1; i < inputs; i++)
+    tn_dim length = tn_value_dim(g, tn_node_input(g, node, o->carried), 0);
+    for (uint32_t i = o->carried + 1; i < inputs; i++)
         TN_TRY(tn_lowering_require(l, node, TN_CHECK_EQUAL, (uint8_t)i, 0, length));
-    uint32_t index;
     tn_size trips;
     if (!tn_lowering_size(l, length, &trips))
         return TN_ERR_MEMORY;
-    TN_TRY(place_values(l, &o, inputs - o.carried));
-    TN_TRY(add_loop(l, &o, &trips, &index));
-    TN_TRY(take_args(l, &o, o.body));
-    return lower_code(l, &o, index, (tn_region){0});
+    TN_TRY(place_values(l, o, inputs - o->carried));
+    TN_TRY(add_loop(l, o, &trips, &o->index));
+    return take_args(l, o, o->body);
+}
+
+static bool is_scan(const tn_lowerer *l, tn_node node) {
+    return tn_node_op(l->graph, node)->code == TN_FLOW_SCAN;
+}
+
+/* --- loops side by side ----------------------------------------------------------------------------------------------------------- */
+
+/* Whether instructions are kernels and loops of kernels: what a thread can run that shares the frame with others. */
+static bool is_pure(const tn_plan *p, uint32_t first, uint32_t end) {
+    for (uint32_t i = first; i < end; i++)
+        switch ((tn_instruction_op)p->code.data[i].op) {
+        case TN_DO_CALL:
+        case TN_DO_ENTER:
+        case TN_DO_BRANCH:
+        case TN_DO_LOOP: break;
+        default: return false;
+        }
+    return true;
+}
+
+/* A fork of code that must not run so is none: what follows it moves up. */
+static void take_fork_out(tn_plan *p, uint32_t at) {
+    for (uint32_t i = at; i + 1 < p->code.len; i++) {
+        tn_instruction in = p->code.data[i + 1];
+        in.b -= in.op == TN_DO_BRANCH || in.op == TN_DO_ENTER || in.op == TN_DO_LOOP;
+        p->code.data[i] = in;
+    }
+    p->code.len--;
+    p->fork.len--;
+}
+
+static tn_status lower_forked(tn_lowerer *l, uint32_t count, const loop *loops) {
+    tn_plan *p = l->plan;
+    tn_fork fork = {.parts = count};
+    uint32_t at = p->code.len, forks = p->fork.len;
+    TN_TRY(tn_lowering_emit(l, TN_DO_FORK, forks, 0));
+    if (!tn_vec_push(p->heap, &p->fork, fork))
+        return TN_ERR_MEMORY;
+    for (uint32_t i = 0; i < count; i++) {
+        fork.start[i] = p->code.len;
+        TN_TRY(lower_code(l, &loops[i]));
+    }
+    fork.start[count] = p->code.data[at].b = p->code.len;
+    p->fork.data[forks] = fork;
+    if (!is_pure(p, at + 1, p->code.len))
+        take_fork_out(p, at);
+    return TN_OK;
+}
+
+tn_status tn_lower_loops(tn_lowerer *l, uint32_t count, const tn_node *nodes) {
+    loop loops[TN_FORK_MOST];
+    uint32_t have = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        tn_status status = (is_scan(l, nodes[i]) ? begin_scan : begin_while)(l, nodes[i], &loops[have]);
+        have += status == TN_OK;
+        if (status == TN_ERR_UNSUPPORTED)
+            status = tn_lower_host(l, nodes[i]);
+        TN_TRY(status);
+    }
+    TN_TRY(tn_lowering_flush(l));
+    if (have > 1)
+        return lower_forked(l, have, loops);
+    return have ? lower_code(l, &loops[0]) : TN_OK;
+}
+
+/* Whether a loop can be lowered later than in its turn: nothing that it does is seen but by its results. */
+static bool is_quiet(const tn_graph *g, tn_node node) {
+    for (uint32_t r = 0; r < tn_node_region_count(g, node); r++)
+        for (tn_node n = tn_region_first(g, tn_node_region(g, node, r)); n.id; n = tn_node_next(g, n))
+            if (tn_node_has_trait(g, n, TN_EFFECT | TN_CALL) || !is_quiet(g, n))
+                return false;
+    return true;
+}
+
+bool tn_lowering_is_loop(const tn_lowerer *l, tn_node node) {
+    const tn_op *op = tn_node_op(l->graph, node);
+    return op->lowering == TN_LOWER_CONTROL && (op->code == TN_FLOW_SCAN || op->code == TN_FLOW_WHILE) &&
+           is_quiet(l->graph, node);
+}
+
+/* Whether `reader` reads what a node gives, itself or in its regions. */
+static bool needs(const tn_graph *g, tn_node reader, tn_node node) {
+    tn_region home = tn_node_parent(g, node);
+    for (uint32_t i = 0; i < tn_node_output_count(g, node); i++)
+        for (tn_use u = tn_value_first_use(g, tn_node_output(g, node, i)); u.node.id; u = tn_use_next(g, u)) {
+            tn_node n = u.node;
+            while (n.id && tn_node_parent(g, n).id != home.id)
+                n = tn_region_owner(g, tn_node_parent(g, n));
+            if (n.id == reader.id)
+                return true;
+        }
+    return false;
+}
+
+bool tn_lowering_loop_waits(const tn_lowerer *l, tn_node node, uint32_t count, const tn_node *waiting) {
+    enum { FAR = 200 }; /* nodes that are looked at */
+    const tn_graph *g = l->graph;
+    if (l->options->level < 1 || count + 1 >= TN_FORK_MOST || !tn_lowering_is_loop(l, node))
+        return false;
+    int looked = 0;
+    for (tn_node n = tn_node_next(g, node); n.id && looked < FAR; n = tn_node_next(g, n), looked++) {
+        if (!l->needed[n.id])
+            continue;
+        bool needed = needs(g, n, node);
+        for (uint32_t i = 0; i < count; i++)
+            needed = needed || needs(g, n, waiting[i]);
+        if (needed)
+            return false;
+        if (tn_lowering_is_loop(l, n))
+            return true;
+    }
+    return false;
 }

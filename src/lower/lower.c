@@ -269,12 +269,30 @@ static tn_status lower_node(tn_lowerer *l, tn_node node) {
     return status == TN_ERR_UNSUPPORTED ? tn_lower_host(l, node) : status;
 }
 
+/* A loop, and those that waited for it. */
+static tn_status lower_together(tn_lowerer *l, uint32_t count, const tn_node *nodes) {
+    for (uint32_t i = 0; i < count; i++)
+        TN_TRY(check_sizes(l, nodes[i]));
+    return tn_lower_loops(l, count, nodes);
+}
+
 tn_status tn_lower_region(tn_lowerer *l, tn_region region) {
     tn_graph *g = l->graph;
+    tn_node waiting[TN_FORK_MOST];
+    uint32_t count = 0;
     for (tn_node n = tn_region_first(g, region); n.id; n = tn_node_next(g, n)) {
         if (!l->needed[n.id])
             continue;
-        tn_status status = lower_node(l, n);
+        bool loop = tn_node_op(g, n)->lowering == TN_LOWER_CONTROL;
+        if (loop && tn_lowering_loop_waits(l, n, count, waiting)) {
+            waiting[count++] = n;
+            continue;
+        }
+        bool together = loop && count && tn_lowering_is_loop(l, n);
+        if (together)
+            waiting[count++] = n;
+        tn_status status = together ? lower_together(l, count, waiting) : lower_node(l, n);
+        count = together ? 0 : count;
         if (status == TN_OK)
             continue;
         TN_TRY(tn_graph_check(g));
@@ -430,6 +448,21 @@ tn_status tn_lowering_lifetimes(tn_lowerer *l) {
     return TN_OK;
 }
 
+/* What parts that run at once use, they use at once. */
+static void extend_over_forks(tn_plan *p) {
+    for (uint32_t i = 0; i < p->code.len; i++) {
+        if (p->code.data[i].op != TN_DO_FORK)
+            continue;
+        int32_t from = (int32_t)i, to = (int32_t)p->code.data[i].b - 1;
+        for (uint32_t k = 0; k < p->slot.len; k++) {
+            tn_slot *s = &p->slot.data[k];
+            s->first = s->first > from && s->first <= to ? from : s->first;
+            s->last = s->last > from && s->last < to ? to : s->last;
+            s->until = s->until > from && s->until < to ? to : s->until;
+        }
+    }
+}
+
 static bool chainable(const tn_plan *p, uint32_t pc) {
     if (pc >= p->code.len || p->code.data[pc].op != TN_DO_CALL)
         return false;
@@ -459,7 +492,7 @@ static tn_status find_chains(tn_plan *p) {
         return TN_ERR_MEMORY;
     for (uint32_t i = 0; i < p->code.len; i++)
         if ((p->code.data[i].op == TN_DO_BRANCH || p->code.data[i].op == TN_DO_ENTER ||
-             p->code.data[i].op == TN_DO_LOOP) &&
+             p->code.data[i].op == TN_DO_LOOP || p->code.data[i].op == TN_DO_FORK) &&
             p->code.data[i].b < p->code.len)
             target[p->code.data[i].b] = true;
     for (uint32_t i = 0, end; i < p->code.len; i = end) {
@@ -489,6 +522,7 @@ static tn_status lower_all(tn_lowerer *l) {
     if (l->options->level >= 1)
         TN_TRY(find_chains(l->plan));
     tn_lowering_in_place(l->plan);
+    extend_over_forks(l->plan);
     for (uint32_t i = 0; i < l->plan->kernel.len;
          i++) /* once more: reading one constant brings back pages of those beside it */
         tn_lowering_forget(l->plan, &l->plan->kernel.data[i]);
@@ -559,6 +593,7 @@ void tn_plan_destroy(tn_plan *p) {
     tn_vec_free(heap, &p->host);
     tn_vec_free(heap, &p->loop);
     tn_vec_free(heap, &p->moving);
+    tn_vec_free(heap, &p->fork);
     tn_vec_free(heap, &p->bind_read);
     tn_vec_free(heap, &p->check);
     tn_vec_free(heap, &p->code);

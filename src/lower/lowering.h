@@ -112,8 +112,12 @@ tn_status tn_lower_reduce(tn_lowerer *l, tn_node node);
 tn_status tn_lower_window(tn_lowerer *l, tn_node node);
 tn_status tn_lower_contract(tn_lowerer *l, tn_node node);
 tn_status tn_lower_control(tn_lowerer *l, tn_node node); /* if, loops of fixed shapes: BRANCH, ENTER and LOOP */
-tn_status tn_lower_while(tn_lowerer *l, tn_node node);
-tn_status tn_lower_scan(tn_lowerer *l, tn_node node);
+/* Loops of one region, none of which needs what another gives, at least one: as code of the plan, else HOST. */
+tn_status tn_lower_loops(tn_lowerer *l, uint32_t count, const tn_node *nodes);
+/* Whether a node is a loop that can be lowered later than in its turn. */
+bool tn_lowering_is_loop(const tn_lowerer *l, tn_node node);
+/* Whether a loop is better lowered together with one that comes later: nothing before that needs what it or the `count` loops that wait give. */
+bool tn_lowering_loop_waits(const tn_lowerer *l, tn_node node, uint32_t count, const tn_node *waiting);
 /* Whether kernels can copy a value, and all symbols that its dims use are bound here. */
 bool tn_lowering_is_plain(const tn_lowerer *l, tn_value value);
 /* Whether two values have one dtype and shape, of the second without its first `lead` axes. */

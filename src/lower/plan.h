@@ -51,6 +51,7 @@ typedef enum tn_instruction_op {
     TN_DO_BRANCH, /* go to instruction `b` if the bool at view `a` is false; a = UINT32_MAX: always */
     TN_DO_ENTER, /* loop `a` begins: its moving slots lie where the first trip has them; go to instruction `b` if there is no trip */
     TN_DO_LOOP, /* the end of a trip of loop `a`: its moving slots move on; go back to instruction `b` if there is another */
+    TN_DO_FORK, /* the parts of fork `a`, which end at instruction `b`, may run at once */
     TN_DO_END
 } tn_instruction_op;
 
@@ -88,6 +89,13 @@ typedef struct tn_loop {
     uint32_t first, count; /* range in tn_plan.moving, those that are carried before all others */
 } tn_loop;
 
+/* Loops that need nothing of each other. Each part is code that is run from its first instruction to that of the next part. */
+#define TN_FORK_MOST 8
+typedef struct tn_fork {
+    uint32_t parts;
+    uint32_t start[TN_FORK_MOST + 1]; /* the last: the end */
+} tn_fork;
+
 /* Symbols read from the actual dims of an object: at the start of a BIND. */
 typedef struct tn_bind_read {
     uint32_t segment;
@@ -121,6 +129,7 @@ typedef struct tn_plan {
     TN_VEC(tn_host_call) host;
     TN_VEC(tn_loop) loop;
     TN_VEC(tn_moving) moving;
+    TN_VEC(tn_fork) fork;
     TN_VEC(tn_bind_read) bind_read;
     TN_VEC(tn_size_check) check;
     TN_VEC(tn_instruction) code;

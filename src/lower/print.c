@@ -221,6 +221,7 @@ tn_status tn_plan_print(const tn_plan *p, tn_text *out) {
         case TN_DO_BRANCH: tn_text_printf(out, "  branch to %u\n", in.b); break;
         case TN_DO_ENTER: print_loop(p, &p->loop.data[in.a], in.b, out); break;
         case TN_DO_LOOP: tn_text_printf(out, "  loop to %u\n", in.b); break;
+        case TN_DO_FORK: tn_text_printf(out, "  fork of %u parts, to %u\n", p->fork.data[in.a].parts, in.b); break;
         case TN_DO_END: tn_text_add(out, "  end\n"); break;
         }
     }

@@ -322,9 +322,9 @@ static tn_status show(const frame *f, uint32_t kernel, bool after) {
     return f->options->watch(f->options->watch_ctx, &w);
 }
 
-static tn_status run_code(frame *f) {
+tn_status tn_frame_run_code(frame *f, uint32_t from, uint32_t end) {
     const tn_plan *p = f->plan;
-    for (uint32_t pc = 0; pc < p->code.len; pc++) {
+    for (uint32_t pc = from; pc < end; pc++) {
         const tn_instruction in = p->code.data[pc];
         if (f->options->cancelled && f->options->cancelled(f->options->cancel_ctx))
             return tn_fail(TN_ERR_CANCELLED, "the run was cancelled");
@@ -379,6 +379,12 @@ static tn_status run_code(frame *f) {
             break;
         case TN_DO_ENTER: pc = tn_frame_enter(f, in.a) ? pc : in.b - 1; break;
         case TN_DO_LOOP: pc = tn_frame_next(f, in.a) ? in.b - 1 : pc; break;
+        case TN_DO_FORK: {
+            bool done;
+            TN_TRY(tn_frame_fork(f, in.a, &done));
+            pc = done ? in.b - 1 : pc;
+            break;
+        }
         case TN_DO_END: return TN_OK;
         }
         if (f->options->guard && in.op != TN_DO_LOOP) /* what lives to the end of a loop is read on the next trip */
@@ -459,7 +465,7 @@ static tn_status run(frame *f, tn_object *const *in, tn_object **out) {
         TN_TRY(take_input(f, i, in[i]));
     if (f->options->profile)
         TN_TRY(tn_frame_profile_begin(f));
-    tn_status status = run_code(f);
+    tn_status status = tn_frame_run_code(f, 0, p->code.len);
     TN_TRY(f->options->profile ? tn_frame_profile_end(f, status) : status);
     for (uint32_t i = 0; i < p->output_view.len; i++)
         TN_TRY(take_output(f, i, &out[i]));

@@ -93,6 +93,7 @@ tn_frame *tn_frame_create(const tn_plan *p, tn_heap *heap) {
     f->missing = tn_alloc_array(heap, p->size.len + 1u, sizeof *f->missing);
     f->slot = tn_alloc_array(heap, slots, sizeof *f->slot);
     f->trip = tn_alloc_array(heap, p->loop.len + 1u, sizeof *f->trip);
+    f->fork = tn_alloc_array(heap, p->fork.len + 1u, sizeof *f->fork);
     f->object = tn_alloc_array(heap, slots, sizeof *f->object);
     f->arena = tn_alloc_array(heap, p->segments + 1u, sizeof *f->arena);
     f->segment = tn_alloc_array(heap, p->segments + 1u, sizeof *f->segment);
@@ -105,9 +106,9 @@ tn_frame *tn_frame_create(const tn_plan *p, tn_heap *heap) {
     f->kept = tn_alloc_array(heap, p->kernel.len + 1u, sizeof *f->kept);
     f->life = tn_alloc_array(heap, slots, sizeof *f->life);
     f->which = tn_alloc_array(heap, slots, sizeof *f->which);
-    if (!f->cache || !f->size || !f->missing || !f->slot || !f->trip || !f->object || !f->arena || !f->segment ||
-        !f->placed_order || !f->output_of || !f->was_value || !f->was_bound || !f->life || !f->armed || !f->garbage ||
-        !f->kept || !f->which || !tn_dim_env_init(&f->env, heap, &p->graph->dims) || !make_lists(f)) {
+    if (!f->cache || !f->size || !f->missing || !f->slot || !f->trip || !f->fork || !f->object || !f->arena ||
+        !f->segment || !f->placed_order || !f->output_of || !f->was_value || !f->was_bound || !f->life || !f->armed ||
+        !f->garbage || !f->kept || !f->which || !tn_dim_env_init(&f->env, heap, &p->graph->dims) || !make_lists(f)) {
         tn_frame_destroy(f);
         return NULL;
     }
@@ -139,6 +140,7 @@ void tn_frame_destroy(tn_frame *f) {
                             f->kept,      f->garbage,      f->trip};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         tn_free(f->home, blocks[i]);
+    tn_free(f->home, f->fork);
     tn_heap_cache_destroy(f->cache);
     tn_free(f->home, f);
 }

@@ -24,6 +24,13 @@ typedef struct tn_segment {
     tn_placement placement;    /* how its slots were placed last */
 } tn_segment;
 
+/* Whether a fork pays, and for which binding and number of threads that was found. */
+typedef struct tn_fork_state {
+    uint64_t version; /* 0: none */
+    int threads;
+    bool pays;
+} tn_fork_state;
+
 struct tn_frame {
     const tn_plan *plan;
     const tn_execute_options *options; /* of the run */
@@ -49,9 +56,10 @@ struct tn_frame {
     uint64_t version;       /* of the values of symbols: each change makes a new one */
     int64_t *was_value;     /* by symbol: what `version` stands for */
     uint8_t *was_bound;
-    void **kept;       /* by kernel: what it keeps (tn_kernel_args), of sizes that have not changed since */
-    bool keeping;      /* some kernel does */
-    tn_lifetime *life; /* room for placing */
+    void **kept;         /* by kernel: what it keeps (tn_kernel_args), of sizes that have not changed since */
+    bool keeping;        /* some kernel does */
+    tn_fork_state *fork; /* by fork: whether it pays */
+    tn_lifetime *life;   /* room for placing */
     uint32_t *which;
     struct tn_frame_profile *profile; /* NULL: no run was profiled */
     bool guarded;                     /* the run before was */
@@ -101,6 +109,8 @@ tn_status tn_frame_profile_bind(tn_frame *f, uint32_t segment);
 tn_status tn_frame_profile_end(tn_frame *f, tn_status status);
 void tn_frame_profile_free(tn_frame *f);
 /* --- execute.c ---------------------------------------------------------------------------------------------------------------- */
+/* Runs instructions from `first` on, to the end of the code or to `end`. */
+tn_status tn_frame_run_code(tn_frame *f, uint32_t first, uint32_t end);
 /* Room for what a host instruction gives to a slot: *out stays NULL where only data decides how much. */
 tn_status tn_frame_prepare_output(tn_frame *f, uint32_t slot, tn_object **out);
 
@@ -109,6 +119,8 @@ tn_status tn_frame_prepare_output(tn_frame *f, uint32_t slot, tn_object **out);
 bool tn_frame_enter(tn_frame *f, uint32_t loop);
 /* A trip has ended. False: it was the last. */
 bool tn_frame_next(tn_frame *f, uint32_t loop);
+/* Runs the parts of a fork at once, if that pays. *done: they have run. */
+tn_status tn_frame_fork(tn_frame *f, uint32_t fork, bool *done);
 
 /* --- host_kernel.c ------------------------------------------------------------------------------------------------------------- */
 typedef struct tn_host_kernels tn_host_kernels;

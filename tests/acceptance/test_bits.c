@@ -15,8 +15,9 @@
 
 /* Models of the quick form; the long one takes all that load. */
 static const char *const quick[] = {
-    "mnist-cnn", "kws-fp32",  "face-mtcnn-pnet", "face-mtcnn-rnet", "lightgbm-classifier", "deconv-group",
-    "opset-13",  "nested-if", "data-types",      "qtdnn",           "audio-melspectrogram"};
+    "mnist-cnn", "kws-fp32",  "face-mtcnn-pnet", "face-mtcnn-rnet", "lightgbm-classifier",  "deconv-group",
+    "opset-13",  "nested-if", "data-types",      "qtdnn",           "audio-melspectrogram", "bidi-lstm",
+    "scan-lstm"};
 
 /* Those whose inputs begin with a dimension along which nothing is summed. */
 static const char *const rows_apart[] = {"mlp",
@@ -29,6 +30,7 @@ static const char *const rows_apart[] = {"mlp",
                                          "kws-qdq",
                                          "filetype-magika",
                                          "music-basic-pitch",
+                                         "bidi-lstm",
                                          "ocr-cls-ppv2",
                                          "ocr-det-ppv4",
                                          "ocr-rec-ppv4",

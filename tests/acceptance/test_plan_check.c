@@ -97,6 +97,33 @@ static bool in_place(const tn_plan *p, uint32_t a, uint32_t b, int32_t made, int
     return p->slot.data[a].over == b + 1 && made == end;
 }
 
+/* The fork that an instruction is in a part of; -1: none. *part: which. */
+static int32_t fork_of(const tn_plan *p, int32_t at, uint32_t *part) {
+    for (int32_t i = 0; i < (int32_t)p->code.len && i < at; i++) {
+        if (p->code.data[i].op != TN_DO_FORK || at >= (int32_t)p->code.data[i].b)
+            continue;
+        const tn_fork *fork = &p->fork.data[p->code.data[i].a];
+        for (*part = 0; at >= (int32_t)fork->start[*part + 1];)
+            ++*part;
+        return i;
+    }
+    return -1;
+}
+
+/* Whether two lifetimes are in parts that may run at once. */
+static bool at_once(const tn_plan *p, const tn_lifetime *a, const tn_lifetime *b) {
+    if (!p->fork.len)
+        return false;
+    const int32_t ends[2][2] = {{a->first, a->last}, {b->first, b->last}};
+    for (int i = 0; i < 4; i++) {
+        uint32_t x, y;
+        int32_t fork = fork_of(p, ends[0][i & 1], &x);
+        if (fork >= 0 && fork == fork_of(p, ends[1][i >> 1], &y) && x != y)
+            return true;
+    }
+    return false;
+}
+
 enum { MOST = 20000 };
 
 /* The finding in a plan whose dims have the given values, or NULL. */
@@ -154,8 +181,10 @@ static const char *check_plan(const tn_plan *p, const tn_dim_env *env, uint32_t 
         for (uint32_t i = 0; i < all && !finding; i++)
             for (uint32_t j = 0; j < i && !finding; j++)
                 if (live[i].offset < live[j].offset + live[j].bytes &&
-                    live[j].offset < live[i].offset + live[i].bytes && live[i].first <= live[j].last &&
-                    live[j].first <= live[i].last && !in_place(p, which[i], which[j], live[i].first, live[j].last) &&
+                    live[j].offset < live[i].offset + live[i].bytes &&
+                    ((live[i].first <= live[j].last && live[j].first <= live[i].last) ||
+                     at_once(p, &live[i], &live[j])) &&
+                    !in_place(p, which[i], which[j], live[i].first, live[j].last) &&
                     !in_place(p, which[j], which[i], live[j].first, live[i].last)) {
                     snprintf(text, size, "slots %u and %u live together and share memory", which[i], which[j]);
                     finding = text;

@@ -264,9 +264,105 @@ static void test_lengths_that_differ(void **state) {
     tn_plan_destroy(p);
 }
 
+/* --- loops side by side ------------------------------------------------------------------------------------------------------------- */
+
+static void decay(void *ctx, tn_graph *g, const tn_value *v, tn_value *r) {
+    (void)ctx;
+    r[0] = tn_sub(g, tn_add(g, v[0], v[1]), tn_max(g, v[0], tn_scalar(g, TN_F32, 9)));
+    r[1] = tn_mul(g, r[0], v[1]);
+}
+
+typedef struct counter {
+    _Atomic int left;
+} counter;
+
+static bool runs_out(void *ctx) {
+    counter *c = ctx;
+    return --c->left < 0;
+}
+
+/* Two loops over the same rows, one of them in reverse, then a third that needs the first: what waits, and for what. */
+static tn_graph *three_loops(void) {
+    tn_graph *g = tn_graph_create();
+    tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", 64, 64)), zero = tn_reduce_max(g, x, 1, (int[]){0}, false);
+    tn_value back = tn_reverse(g, x, 1, (int[]){0}), a[2], b[2], c[2];
+    built(tn_scan(g, 1, &zero, 1, &x, decay, NULL, 1, a));
+    tn_value between = tn_neg(g, zero);
+    built(tn_scan(g, 1, &between, 1, &back, decay, NULL, 1, b));
+    built(tn_scan(g, 1, &a[0], 1, &x, decay, NULL, 1, c));
+    tn_value all[6] = {a[0], a[1], b[0], tn_reverse(g, b[1], 1, (int[]){0}), c[0], c[1]};
+    set_outputs(g, 6, all);
+    return g;
+}
+
+static void test_side_by_side(void **state) {
+    (void)state;
+    int64_t dims[3] = {150, 64, 64};
+    tn_graph *g = three_loops();
+    tn_object *in = tn_tensor_object(counted(TN_F32, 3, dims, 0)), *want[6], *got[6];
+    tn_value input = tn_graph_input(g, 0), outputs[6];
+    for (uint32_t i = 0; i < 6; i++)
+        outputs[i] = tn_graph_output(g, i);
+    assert_int_equal(tn_interp_run(g, NULL, 1, &input, &in, 6, outputs, want), TN_OK);
+    tn_lower_options o = {.level = 1, .isa = tn_cpu_best(), .kernels = tn_kernels()};
+    tn_plan *p = tn_lower(NULL, g, &o);
+    assert_non_null(p);
+    assert_int_equal(p->fork.len, 1);
+    assert_int_equal(p->fork.data[0].parts, 2);
+    for (int threads = 1; threads < 4; threads++) {
+        tn_pool *pool = tn_pool_create(NULL, threads);
+        tn_frame *frame = tn_frame_create(p, NULL);
+        assert_true(pool && frame);
+        for (int run = 0; run < 20; run++) {
+            /* some runs are cancelled within the loops; the frame stays as good as new */
+            counter c = {run % 3 == 1 ? 40 * run : 1 << 20};
+            tn_execute_options x = {.pool = pool, .cancelled = runs_out, .cancel_ctx = &c};
+            tn_status status = tn_frame_run(frame, &x, &in, NULL, got);
+            assert_int_equal(status, run % 3 == 1 ? TN_ERR_CANCELLED : TN_OK);
+            for (uint32_t i = 0; i < 6 && status == TN_OK; i++) {
+                assert_true(tn_object_equal(want[i], got[i]));
+                tn_object_destroy(got[i]);
+            }
+        }
+        tn_frame_destroy(frame);
+        tn_pool_destroy(pool);
+    }
+    tn_plan_destroy(p);
+    for (uint32_t i = 0; i < 6; i++)
+        tn_object_destroy(want[i]);
+    tn_object_destroy(in);
+}
+
+/* What looks at a loop before it has run, or prints in it, keeps it in its turn. */
+static void prints(void *ctx, tn_graph *g, const tn_value *v, tn_value *r) {
+    decay(ctx, g, v, r);
+    r[0] = tn_print(g, r[0], "row");
+}
+
+static void test_in_turn(void **state) {
+    (void)state;
+    for (int form = 0; form < 3; form++) {
+        tn_graph *g = tn_graph_create();
+        tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", 2, 3)), zero = tn_reduce_max(g, x, 1, (int[]){0}, false);
+        tn_value a[2], b[2];
+        built(tn_scan(g, 1, &zero, 1, &x, form == 1 ? prints : decay, NULL, 1, a));
+        tn_value next = form == 2 ? tn_neg(g, a[0]) : zero;
+        built(tn_scan(g, 1, &next, 1, &x, decay, NULL, 1, b));
+        tn_value all[4] = {a[0], a[1], b[0], b[1]};
+        set_outputs(g, 4, all);
+        tn_lower_options o = {.level = 1, .isa = tn_cpu_best(), .kernels = tn_kernels()};
+        tn_plan *p = tn_lower(NULL, tn_graph_clone(g, NULL, NULL), &o);
+        assert_non_null(p);
+        assert_int_equal(p->fork.len, form == 0);
+        tn_plan_destroy(p);
+        check(g, 3);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scan), cmocka_unit_test(test_no_copies),
-                                       cmocka_unit_test(test_nested), cmocka_unit_test(test_while),
-                                       cmocka_unit_test(test_lengths_that_differ)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_scan),   cmocka_unit_test(test_no_copies),           cmocka_unit_test(test_nested),
+        cmocka_unit_test(test_while),  cmocka_unit_test(test_lengths_that_differ), cmocka_unit_test(test_side_by_side),
+        cmocka_unit_test(test_in_turn)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
