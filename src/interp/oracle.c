@@ -7,6 +7,7 @@
 
 #include "base/number.h"
 #include "ops/scalar.h"
+#include "ops/winograd.h"
 
 /* --- equal bits ------------------------------------------------------------------------------------------------------------- */
 
@@ -114,6 +115,18 @@ static tn_tensor *absolute(tn_heap *heap, tn_tensor *t, int bound) {
         tn_store_f64((tn_dtype)t->dtype, out->data, i, bounded(tn_load_f64((tn_dtype)t->dtype, flat->data, i), bound));
     tn_tensor_destroy(flat);
     return out;
+}
+
+/* The terms of a convolution by tiles; *out stays NULL where it is none. */
+static tn_status winograd_terms(const tn_eval *e, tn_object **out) {
+    tn_tensor *like = tn_eval_out(e, 0), *t = tn_tensor_new(e->heap, (tn_dtype)like->dtype, like->rank, like->dims);
+    bool done = false;
+    tn_status status = t ? tn_winograd_terms(e, t, &done) : tn_error_status();
+    if (status == TN_OK && done)
+        *out = tn_tensor_object(t);
+    else
+        tn_tensor_destroy(t);
+    return status;
 }
 
 /* The sums of absolute terms of a contraction or reduction: itself of absolute values. */
@@ -289,7 +302,12 @@ static tn_status find_terms(tn_oracle *o, const tn_eval *e, tn_object **terms) {
         *terms = tn_object_retain(o->terms[e->node.id]);
         return TN_OK;
     }
-    tn_status status = is_product(e) ? product_terms(e, terms) : sum_terms(e, 0, terms);
+    tn_status status = TN_OK;
+    *terms = NULL;
+    if (o->winograd)
+        status = winograd_terms(e, terms);
+    if (status == TN_OK && !*terms)
+        status = is_product(e) ? product_terms(e, terms) : sum_terms(e, 0, terms);
     size_t bytes = status == TN_OK ? tn_tensor_bytes((tn_tensor *)*terms) : 0;
     if (status == TN_OK && once && bytes <= KEPT_BYTES - o->terms_bytes) {
         o->terms[e->node.id] = tn_object_retain(*terms);

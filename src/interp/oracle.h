@@ -28,6 +28,7 @@ typedef struct tn_oracle {
     const tn_graph
         *once;        /* nodes of this graph run once in a run: what does not change between runs is kept; NULL: none */
     bool anywhere;    /* all its nodes, not only those of the main region */
+    bool winograd;    /* convolutions may be computed as ops/winograd.h says, as they are from -O2 on */
     double factor;    /* 0: TN_ORACLE_FACTOR */
     double tolerance; /* more that is allowed: this share of the rms of a tensor; 0: nothing */
     uint64_t seed;

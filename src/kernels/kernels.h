@@ -23,7 +23,7 @@ const tn_kernel_table *tn_kernels(void);
 extern const tn_kernel_impl tn_kernel_strip;
 extern const tn_kernel_impl tn_kernel_reduce;
 extern const tn_kernel_impl tn_kernel_contract;
-/* The batch-reduce contraction and the depthwise convolution in f32, by level. */
-extern const tn_kernel_impl tn_kernel_gemm[], tn_kernel_depthwise[];
+/* The batch-reduce contraction, the depthwise convolution and Winograd's in f32, by level. */
+extern const tn_kernel_impl tn_kernel_gemm[], tn_kernel_depthwise[], tn_kernel_winograd[];
 
 #endif

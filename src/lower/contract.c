@@ -1,6 +1,7 @@
 /* Contractions and windows: accesses with guards over outer and inner axes. */
 #include "lower/lowering.h"
 #include "ops/ops.h"
+#include "ops/winograd.h"
 
 static bool is_const(const tn_lowerer *l, tn_dim d, int64_t value) {
     int64_t n;
@@ -166,6 +167,7 @@ static tn_status lower_conv(tn_lowerer *l, tn_node node, const tn_view *px, cons
         return TN_ERR_MEMORY;
     d->channels_last = true; /* channels innermost: the sum runs through memory, and so do the columns of the result */
     tn_kernel *k = &d->kernel;
+    k->winograd = l->options->level >= 2 ? (uint8_t)tn_winograd_of(g, node) : 0;
     tn_size extent, s_groups, s_per;
     int at = 0, at_group = -1;
     d->axis[0] = 0;

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "ops/winograd.h"
+
 static double count_of(const tn_kernel *k, const int64_t *size, int first, int end) {
     double n = 1;
     for (int i = first; i < end; i++)
@@ -22,18 +24,26 @@ static double touched(const tn_plan *p, const tn_kernel *k, const tn_access *a, 
     return bytes < most ? bytes : most;
 }
 
+/* Multiply-adds of a convolution by tiles; its outer axes are images, channels, rows and columns. */
+static double winograd_products(const tn_kernel *k, const int64_t *size) {
+    const tn_winograd *t = tn_winograd_transforms(k->winograd);
+    int64_t tall = (size[k->extent[2]] + t->m - 1) / t->m, wide = (size[k->extent[3]] + t->m - 1) / t->m;
+    return (double)size[k->extent[0]] * (double)tall * (double)wide * t->n * t->n * (double)size[k->extent[1]] *
+           (double)size[k->extent[k->outer + k->inner - 1]];
+}
+
 tn_kernel_cost tn_kernel_cost_of(const tn_plan *p, const tn_kernel *k, const int64_t *size) {
     int axes = k->outer + k->inner;
     double outputs = count_of(k, size, 0, k->outer), inner = count_of(k, size, k->outer, axes);
     tn_kernel_cost c = {0};
     if (k->kind == TN_KERNEL_CONTRACT)
-        c.contract_operations = 2 * outputs * inner;
+        c.contract_operations = 2 * (k->winograd ? winograd_products(k, size) : outputs * inner);
     double before = k->kind == TN_KERNEL_REDUCE ? k->steps + 1.0 : k->steps;
     c.operations = c.contract_operations + outputs * (inner * before + k->epilogue);
     if (outputs == 0 || inner == 0)
         return c;
     for (int i = 0; i < k->operands; i++)
-        c.bytes += touched(p, k, &k->operand[i], axes, size);
+        c.bytes += i == 1 && k->packed_only ? (double)k->packed_bytes : touched(p, k, &k->operand[i], axes, size);
     for (int i = 0; i < k->outputs; i++)
         c.bytes += touched(p, k, &k->output[i], k->outer, size);
     return c;

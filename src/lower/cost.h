@@ -5,7 +5,7 @@
 #include "lower/plan.h"
 
 /* Each instruction is counted once: both sides of a branch, one trip of a loop. Operations are scalar ones, a multiply-add is two;
-   bytes are those that kernels must move, each element of an operand once a kernel. */
+   bytes are those that kernels must move, each element of an operand once a kernel, weights as they are packed. */
 typedef struct tn_plan_cost {
     uint32_t calls, host_calls;
     double operations, bytes;

@@ -53,6 +53,7 @@ typedef enum tn_kernel_kind {
 
 typedef struct tn_kernel {
     uint8_t kind;
+    uint8_t winograd;     /* CONTRACT: outputs of a side of a tile (ops/winograd.h); 0: products one by one */
     uint8_t outer, inner; /* numbers of axes */
     uint8_t operands, outputs;
     uint8_t accumulator;      /* dtype of the sum or combination */

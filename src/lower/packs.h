@@ -12,7 +12,7 @@ typedef struct tn_pack_form {
     bool unfilled; /* nothing is written: it equals nothing */
     int64_t number[TN_PACK_NUMBERS];
 } tn_pack_form;
-enum { TN_PACK_ALIGNED, TN_PACK_COLUMNS, TN_PACK_DEPTHWISE }; /* number[0] */
+enum { TN_PACK_ALIGNED, TN_PACK_COLUMNS, TN_PACK_DEPTHWISE, TN_PACK_WINOGRAD }; /* number[0] */
 static inline void tn_pack_say(tn_pack_form *form, int64_t number) {
     if (form->count < TN_PACK_NUMBERS)
         form->number[form->count] = number;

@@ -243,6 +243,7 @@ static tn_status check_result(watcher *w, const tn_kernel *k) {
                         .count = 1,
                         .once = w->plan->graph,
                         .anywhere = true,
+                        .winograd = w->o->level >= 2,
                         .seed = w->o->seed,
                         .tolerance = w->o->tolerance};
     tn_status status = tn_oracle_begin(&oracle);
@@ -320,6 +321,7 @@ static tn_status judge_outputs(const tn_plan *p, const tn_verify_options *o, con
                         .options = *interp,
                         .count = tn_graph_output_count(g),
                         .once = g,
+                        .winograd = o->level >= 2,
                         .seed = o->seed,
                         .tolerance = o->tolerance};
     tn_status status = tn_oracle_begin(&oracle);

@@ -24,10 +24,10 @@ static tn_value ramp(tn_graph *g, int rank, const int64_t *dims, int step) {
 static const char *const outputs[] = {"plain", "conv", "depthwise", "added", "turned", "computed"};
 enum { OUTPUTS = sizeof outputs / sizeof *outputs };
 
-/* Products with a constant as it is, turned, computed; convolutions, one of them by channel; a constant that is read in place, which the
+/* Products with a constant as it is, turned, computed; convolutions that all levels compute alike, one of them by channel; a constant that is read in place, which the
    file has at an odd byte. */
 static tn_graph *make(void) {
-    const int64_t square[] = {N, N}, kernel[] = {CHANNELS, CHANNELS, 3, 3}, each[] = {CHANNELS, 1, 3, 3};
+    const int64_t square[] = {N, N}, kernel[] = {CHANNELS, CHANNELS, 3, 2}, each[] = {CHANNELS, 1, 3, 3};
     tn_graph *g = tn_graph_create();
     tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE(N, N)), i = tn_input(g, "i", TN_F32, TN_SHAPE(1, CHANNELS, 8, 8));
     tn_tensor *odd = tn_tensor_wrap(TN_F32, 2, square, unaligned + 1);
@@ -151,7 +151,37 @@ static void test_rows(void **state) {
     tn_heap_destroy(heap);
 }
 
+/* Weights of a convolution by tiles, from -O2 on: once for all sessions. */
+static void test_tiles(void **state) {
+    (void)state;
+    tn_heap *heap = tn_heap_create(NULL);
+    tn_graph *g = tn_graph_create();
+    tn_value i = tn_input(g, "i", TN_F32, TN_SHAPE("N", CHANNELS, 8, 8));
+    tn_set_output(
+        g, "y",
+        tn_conv(g, i, ramp(g, 4, (const int64_t[]){2 * CHANNELS, CHANNELS, 3, 3}, 3), NULL, NULL, NULL, NULL, NULL, 1));
+    const size_t weights = sizeof(float) * 2 * CHANNELS * CHANNELS * 36;
+    tn_model *model = tn_model_from_graph(g, TN_OPTIONS(tn_model_options, .heap = heap));
+    tn_session *s[3] = {NULL};
+    size_t first = 0;
+    for (int k = 0; k < 3; k++) {
+        static const char *const dims[3][2] = {{NULL}, {"N=2"}, {"N=3"}}; /* a plan each */
+        s[k] = tn_session_create(model, TN_OPTIONS(tn_session_options, .threads = 1, .dims = dims[k]));
+        tn_memory m;
+        if (!s[k] || tn_memory_report(s[k], &m) != TN_OK)
+            fail_msg("%s", tn_error_message());
+        first = k ? first : m.in_use;
+        assert_true(first > weights && m.in_use < first + weights / 4);
+    }
+    for (int k = 0; k < 3; k++)
+        tn_session_destroy(s[k]);
+    tn_model_destroy(model);
+    tn_graph_destroy(g);
+    tn_heap_destroy(heap);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_packs), cmocka_unit_test(test_rows)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_packs), cmocka_unit_test(test_tiles),
+                                       cmocka_unit_test(test_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

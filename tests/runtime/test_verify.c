@@ -128,15 +128,21 @@ static tn_status prepare(tn_kernel *k, const tn_kernel_facts *facts) {
 }
 
 /* As the right one, but for the last element. */
-static tn_status run_wrong(const tn_kernel_args *a) {
+static tn_status run_off(const tn_kernel_args *a, float by) {
     TN_TRY(right->run(a));
     const tn_kernel *k = a->kernel;
     int64_t count = 1;
     for (int i = 0; i < k->outer; i++)
         count *= a->size[k->extent[i]];
     if (count > 2)
-        ((float *)a->slot[k->output[0].slot])[count - 1] += 1e-3f;
+        ((float *)a->slot[k->output[0].slot])[count - 1] += by;
     return TN_OK;
+}
+static tn_status run_wrong(const tn_kernel_args *a) {
+    return run_off(a, 1e-3f);
+}
+static tn_status run_wrong_tile(const tn_kernel_args *a) {
+    return run_off(a, 1e-2f);
 }
 
 static void test_wrong_kernel(void **s) {
@@ -158,6 +164,47 @@ static void test_wrong_kernel(void **s) {
     assert_string_equal(r.name, "wrong sum");
     assert_non_null(strstr(r.node, "add"));
     assert_non_null(strstr(r.what, "5]"));
+}
+
+static bool takes_tiles(const tn_kernel *k, const tn_kernel_facts *facts) {
+    return k->winograd && right->takes(k, facts);
+}
+
+/* Convolutions by tiles err by more than plain sums, in proportion to what a whole tile reads: one that is wrong by a hundredth is found, one
+   that is right holds for inputs that are zero here and large there, infinite or no numbers. */
+static void test_wrong_tile(void **s) {
+    (void)s;
+    const tn_kernel_table *all = tn_kernels();
+    static const tn_kernel_impl wrong = {.name = "wrong tile",
+                                         .kind = TN_KERNEL_CONTRACT,
+                                         .takes = takes_tiles,
+                                         .prepare = prepare,
+                                         .run = run_wrong_tile};
+    const tn_kernel_impl *impls[64] = {&wrong};
+    for (uint32_t i = 0; i < all->count; i++) {
+        impls[1 + i] = all->impl[i];
+        if (all->impl[i]->isa == TN_ISA_GENERIC && strstr(all->impl[i]->name, "winograd"))
+            right = all->impl[i];
+    }
+    tn_kernel_table table = {impls, all->count + 1};
+    for (int m = 0; m < 2; m++) {
+        const int64_t channels = m ? 364 : 16, dims[] = {channels, channels, 3, 3};
+        for (int is_wrong = 0; is_wrong < 2; is_wrong++) {
+            tn_graph *g = tn_graph_create();
+            tn_tensor *w = tn_tensor_create(TN_F32, 4, dims);
+            for (int64_t i = 0; i < tn_tensor_count(w); i++)
+                ((float *)tn_tensor_data(w))[i] = (float)((i * 7919 % 2003) - 1001) / (float)(40 * channels);
+            tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE(1, channels, 7, 9));
+            tn_set_output(g, "y", tn_relu(g, tn_conv(g, x, tn_constant(g, w), NULL, NULL, NULL, NULL, NULL, 1)));
+            tn_tensor_destroy(w);
+            tn_verify_result r =
+                check(g, &(tn_verify_options){.level = 2, .samples = 4, .kernels = is_wrong ? &table : NULL});
+            if (r.holds == (is_wrong == 1))
+                fail_msg("%s: %s", r.name, r.what);
+            if (is_wrong)
+                assert_string_equal(r.name, "wrong tile");
+        }
+    }
 }
 
 /* --- many graphs ------------------------------------------------------------------------------------------------------------------ */
@@ -183,6 +230,7 @@ static void test_random_graphs(void **s) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_holds),        cmocka_unit_test(test_demanded_sizes),
                                        cmocka_unit_test(test_broken_pass),  cmocka_unit_test(test_classes),
-                                       cmocka_unit_test(test_wrong_kernel), cmocka_unit_test(test_random_graphs)};
+                                       cmocka_unit_test(test_wrong_kernel), cmocka_unit_test(test_wrong_tile),
+                                       cmocka_unit_test(test_random_graphs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

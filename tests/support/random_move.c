@@ -277,9 +277,10 @@ static tn_value convolved(random_builder *b) {
     w[1] = c / groups;
     tn_dim lo[3], hi[3];
     bool plain = random_chance(&b->rng, 40), gaps = random_chance(&b->rng, 12);
+    bool threes = plain && spatial == 2 && random_chance(&b->rng, 40);
     for (int i = 0; i < spatial; i++) {
         int64_t l, h;
-        w[2 + i] = 1 + random_below(&b->rng, 3);
+        w[2 + i] = threes ? 3 : 1 + random_below(&b->rng, 3);
         stride[i] = plain ? 1 : 1 + random_below(&b->rng, 2);
         dilation[i] = !plain && random_chance(&b->rng, 25) ? 2 : 1;
         spread[i] = gaps ? 2 : 1;

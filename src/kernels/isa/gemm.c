@@ -7,84 +7,16 @@
 /* The same instructions as AVX-512: that level's table serves. */
 #if !defined(__AVX512VNNI__)
 
-#if defined(__AVX2__)
-#include <immintrin.h>
-#elif defined(__ARM_NEON)
-#include <arm_neon.h>
-#endif
+#include "kernels/isa_vector.h"
 
 #if defined(__AVX512F__)
-#define WIDTH 16
-#define VECTORS 2
 #define ROWS 12
 #elif defined(__AVX2__)
-#define WIDTH 8
-#define VECTORS 2
 #define ROWS 6
 #else
-#define WIDTH 4
-#define VECTORS 4
 #define ROWS 4
 #endif
-#define COLUMNS (WIDTH * VECTORS)
 #define LINES (COLUMNS * 4 / TN_GEMM_LINE) /* of the cache, that the columns of an element are */
-
-typedef float vec __attribute__((vector_size(WIDTH * 4)));
-typedef float loose __attribute__((vector_size(WIDTH * 4), aligned(4), may_alias));
-
-/* A loop that is unrolled whole: arrays of vectors stay in registers only then. */
-#if defined(__clang__)
-#define EACH(i, n) _Pragma("clang loop unroll(full)") for (int i = 0; i < (n); i++)
-#else
-#define EACH(i, n) _Pragma("GCC unroll 16") for (int i = 0; i < (n); i++)
-#endif
-
-#define INLINE static inline __attribute__((always_inline))
-
-INLINE vec load(const float *p) {
-    return *(const loose *)p;
-}
-INLINE void store(float *p, vec v) {
-    *(loose *)p = v;
-}
-INLINE vec splat(float x) {
-    return x - (vec){0};
-}
-
-/* The first n elements (none, or a vector of them at most); zeros beyond. */
-#if defined(__AVX512F__)
-#define FIRST(n) ((__mmask16)((1u << ((n) < 0 ? 0 : (n) > WIDTH ? WIDTH : (n))) - 1))
-INLINE vec load_part(const float *p, int64_t n) {
-    return (vec)_mm512_maskz_loadu_ps(FIRST(n), p);
-}
-INLINE void store_part(float *p, vec v, int64_t n) {
-    _mm512_mask_storeu_ps(p, FIRST(n), (__m512)v);
-}
-#else
-static __attribute__((noinline)) vec load_part(const float *p, int64_t n) {
-    vec v = {0};
-    for (int64_t i = 0; i < n && i < WIDTH; i++)
-        v[i] = p[i];
-    return v;
-}
-static __attribute__((noinline)) void store_part(float *p, vec v, int64_t n) {
-    for (int64_t i = 0; i < n && i < WIDTH; i++)
-        p[i] = v[i];
-}
-#endif
-
-/* a * b + c, rounded once where the level has the instruction. */
-INLINE vec madd(vec a, vec b, vec c) {
-#if defined(__AVX512F__)
-    return (vec)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
-#elif defined(__AVX2__)
-    return (vec)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
-#elif defined(__ARM_NEON)
-    return (vec)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
-#else
-    return a * b + c;
-#endif
-}
 
 /* Adds the products of one summed element to sums. */
 INLINE void add_element(const int rows, const int vectors, vec (*sum)[VECTORS], const float *const *a, int64_t at,
