@@ -346,7 +346,8 @@ static void piece(void *ctx, int64_t index) {
     tn_places_give(&w->places, room);
 }
 
-static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level, const tn_winograd_level *transforms) {
+static __attribute__((noinline)) tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level,
+                                                  const tn_winograd_level *transforms) {
     tn_resolved *r = tn_resolve(args, TN_RESOLVE_PLAIN, sizeof(winograd));
     if (!r)
         return tn_error_status();
@@ -395,23 +396,30 @@ static bool takes(const tn_kernel *k, const tn_kernel_facts *f) {
            constant(f, k->extent[COLUMN], &out) && in > 0 && out > 0;
 }
 
+/* to[c] = g0 x[c] + g1 x[step + c] + g2 x[2 * step + c], for a panel's columns. */
+static __attribute__((noinline)) void combine(const double *g, const double *x, int step, double *to) {
+    for (int c = 0; c < TN_GEMM_MAX_COLUMNS; c++)
+        to[c] = g[0] * x[c] + g[1] * x[step + c] + g[2] * x[2 * step + c];
+}
+
 /* The weights of one channel in and a panel of columns out, to[p * pitch + column]: G w G', in double. */
-static void transform_weights(const tn_winograd *t, double (*x)[TN_GEMM_MAX_COLUMNS], int columns, float *to,
-                              int64_t pitch) {
-    double half[TN_WINOGRAD_MOST * 3][TN_GEMM_MAX_COLUMNS];
-    for (int i = 0; i < t->n; i++)
+static void transform_weights(const tn_winograd *t, const double *x, int columns, float *to, int64_t pitch) {
+    enum { STEP = TN_GEMM_MAX_COLUMNS };
+    double half[3 * STEP], made[STEP];
+    for (int i = 0; i < t->n; i++) {
         for (int j = 0; j < 3; j++)
+            combine(t->g[i], x + j * STEP, 3 * STEP, half + j * STEP);
+        for (int j = 0; j < t->n; j++, to += pitch) {
+            combine(t->g[j], half, STEP, made);
             for (int c = 0; c < columns; c++)
-                half[i * 3 + j][c] = t->g[i][0] * x[j][c] + t->g[i][1] * x[3 + j][c] + t->g[i][2] * x[6 + j][c];
-    for (int i = 0; i < t->n; i++)
-        for (int j = 0; j < t->n; j++, to += pitch)
-            for (int c = 0; c < columns; c++)
-                to[c] = (float)(t->g[j][0] * half[i * 3][c] + t->g[j][1] * half[i * 3 + 1][c] +
-                                t->g[j][2] * half[i * 3 + 2][c]);
+                to[c] = (float)made[c];
+        }
+    }
 }
 
 /* Panels of all points, [panel][point][channel][column]. */
-static tn_status prepare_at(tn_kernel *k, const tn_kernel_facts *f, const tn_gemm_level *level) {
+static __attribute__((noinline)) tn_status prepare_at(tn_kernel *k, const tn_kernel_facts *f,
+                                                      const tn_gemm_level *level) {
     TN_TRY(tn_strip_prepare(k, f));
     const tn_tensor *w = f->weights(f->ctx, k->operand[1].slot);
     const tn_winograd *t = tn_winograd_transforms(k->winograd);
@@ -437,7 +445,7 @@ static tn_status prepare_at(tn_kernel *k, const tn_kernel_facts *f, const tn_gem
     const char *from = (const char *)w->data + offset * (int64_t)sizeof(float);
     for (int64_t panel = 0; panel < panels && !f->unfilled; panel++, to += points * in * columns)
         for (int64_t c = 0; c < in; c++) {
-            double x[9][TN_GEMM_MAX_COLUMNS] = {{0}};
+            double x[9 * TN_GEMM_MAX_COLUMNS] = {0};
             for (int64_t j = 0; j < columns && panel * columns + j < out; j++)
                 for (int p = 0; p < 9; p++) {
                     float one;
@@ -445,7 +453,7 @@ static tn_status prepare_at(tn_kernel *k, const tn_kernel_facts *f, const tn_gem
                            from + ((panel * columns + j) * s_out + c * s_in + p / 3 * s_tall + p % 3 * s_wide) *
                                       (int64_t)sizeof one,
                            sizeof one);
-                    x[p][j] = (double)one;
+                    x[p * TN_GEMM_MAX_COLUMNS + j] = (double)one;
                 }
             transform_weights(t, x, columns, to + c * columns, in * columns);
         }

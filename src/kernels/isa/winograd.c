@@ -2,6 +2,8 @@
    rows. */
 #include "kernels/winograd.h"
 
+#include <stdbool.h>
+
 /* The same instructions as AVX-512: that level's table serves. */
 #if !defined(__AVX512VNNI__)
 
@@ -10,6 +12,13 @@
 #define R 0.70710678f
 #define S 1.41421356f
 #define MOST TN_WINOGRAD_MOST
+
+/* A loop that stays one: its turns are long as they are. */
+#if defined(__clang__)
+#define AS_LOOP _Pragma("clang loop unroll(disable)")
+#else
+#define AS_LOOP _Pragma("GCC unroll 1")
+#endif
 
 /* B' x for one line of x. */
 INLINE void in_line(const int n, const vec *x, vec *v) {
@@ -48,6 +57,7 @@ INLINE void out_line(const int m, const vec *s, vec *y) {
 
 INLINE void in_block(const int n, const float *const *pixel, int64_t c, float *v, int64_t pitch) {
     vec t[MOST][MOST];
+    AS_LOOP
     for (int j = 0; j < n; j++) {
         vec x[MOST], y[MOST];
         EACH (i, n)
@@ -56,35 +66,35 @@ INLINE void in_block(const int n, const float *const *pixel, int64_t c, float *v
         EACH (i, n)
             t[i][j] = y[i];
     }
+    AS_LOOP
     for (int i = 0; i < n; i++) {
         vec x[MOST], y[MOST];
         EACH (j, n)
             x[j] = t[i][j];
         in_line(n, x, y);
         EACH (j, n)
-            store(v + (i * n + j) * pitch + c, y[j]);
+            store(v + (i * n + j) * pitch, y[j]);
     }
 }
 
 INLINE void in_of(const int n, int64_t channels, const float *const *pixel, float *v, int64_t pitch) {
-    int64_t c = 0;
-    for (; c + WIDTH <= channels; c += WIDTH)
-        in_block(n, pixel, c, v, pitch);
-    if (c == channels)
-        return;
     float last[MOST * MOST][WIDTH];
     const float *at[MOST * MOST];
-    for (int p = 0; p < n * n; p++) {
-        store(last[p], load_part(pixel[p] + c, channels - c));
-        at[p] = last[p];
+    for (int64_t c = 0; c < channels; c += WIDTH) {
+        bool whole = c + WIDTH <= channels;
+        for (int p = 0; p < n * n && !whole; p++) {
+            store(last[p], load_part(pixel[p] + c, channels - c));
+            at[p] = last[p];
+        }
+        in_block(n, whole ? pixel : at, whole ? c : 0, v + c, pitch);
     }
-    in_block(n, at, 0, v + c, pitch);
 }
 
 INLINE void out_of(const int m, const float *s, int64_t pitch, float *const *y) {
     const int n = m + 2;
     for (int v = 0; v < VECTORS; v++) {
         vec t[4][MOST];
+        AS_LOOP
         for (int j = 0; j < n; j++) {
             vec x[MOST], z[4];
             EACH (i, n)
@@ -93,6 +103,7 @@ INLINE void out_of(const int m, const float *s, int64_t pitch, float *const *y) 
             EACH (i, m)
                 t[i][j] = z[i];
         }
+        AS_LOOP
         for (int i = 0; i < m; i++) {
             vec x[MOST], z[4];
             EACH (j, n)
