@@ -137,18 +137,52 @@ static tn_draft *contract_draft(tn_lowerer *l, tn_value y, tn_node node) {
     return d;
 }
 
-/* x[n, g, c, s...], w[g, m, c, k...] -> y[n, (g, m), s...]; the axis of groups is there only with more than one. */
-static tn_status lower_conv(tn_lowerer *l, tn_node node, const tn_view *px, const tn_view *pw) {
+/* Along one axis, a convolution of an input that is spread by `spread` is as many plain ones: outputs spread * q + r, for one r, are made of the
+   taps spread * t + spread - 1 - r. So an axis r of outputs and weights is all it takes, where this fits: with whole numbers of t and q, and
+   nothing cut off before the first output. q, t: their numbers; lo, hi: padding of the input as it is. */
+typedef struct phases {
+    int64_t spread, taps;
+    tn_dim q, lo, hi;
+} phases;
+
+static bool find_phases(tn_lowerer *l, tn_node node, const tn_view *px, const tn_view *pw, uint32_t i, phases *f) {
     tn_graph *g = l->graph;
     const int64_t *stride, *dilation, *spread;
-    const tn_dim *lo, *hi;
-    uint32_t n = tn_attr_ints(g, node, "stride", &stride);
+    const tn_dim *lo;
+    int64_t taps, low;
+    tn_attr_ints(g, node, "stride", &stride);
     tn_attr_ints(g, node, "dilation", &dilation);
     tn_attr_ints(g, node, "lhs_dilation", &spread);
     tn_attr_dims(g, node, "lo", &lo);
+    int64_t s = f->spread = spread ? spread[i] : 1;
+    if (s == 1)
+        return true;
+    tn_dim size = tn_value_dim(g, tn_node_output(g, node, 0), (int)i + 2), by = tn_dim_const(g, s);
+    f->q = tn_dim_floordiv(g, size, by);
+    if ((stride && stride[i] != 1) || (dilation && dilation[i] != 1) ||
+        !tn_dim_is_const(g, tn_lowering_dim(l, pw->dim[2 + i]), &taps) || taps % s != 0 ||
+        !tn_dim_is_const(g, lo[i], &low) || (low + 1) % s != 0 || !tn_dim_equal(g, tn_dim_mul(g, f->q, by), size))
+        return false;
+    f->taps = taps / s;
+    f->lo = tn_dim_const(g, (low + 1) / s - 1);
+    tn_dim reach = tn_dim_add(g, f->q, tn_dim_const(g, f->taps - 1));
+    f->hi = tn_dim_sub(g, tn_dim_sub(g, reach, f->lo), tn_lowering_dim(l, px->dim[2 + i]));
+    return true;
+}
+
+/* x[n, g, c, s...], w[g, m, c, k...] -> y[n, (g, m), s...]; the axis of groups is there only with more than one; an axis of s is two where
+   the input is spread. */
+static tn_status lower_conv(tn_lowerer *l, tn_node node, const tn_view *px, const tn_view *pw) {
+    tn_graph *g = l->graph;
+    const int64_t *stride, *dilation;
+    const tn_dim *lo, *hi;
+    uint32_t n = tn_attr_ints(g, node, "stride", &stride);
+    tn_attr_ints(g, node, "dilation", &dilation);
+    tn_attr_dims(g, node, "lo", &lo);
     tn_attr_dims(g, node, "hi", &hi);
+    phases phase[TN_MAX_RANK];
     for (uint32_t i = 0; i < n; i++)
-        if (spread && spread[i] != 1)
+        if (!find_phases(l, node, px, pw, i, &phase[i]))
             return TN_ERR_UNSUPPORTED;
     tn_value y = tn_node_output(g, node, 0);
     int64_t groups = tn_attr_int(g, node, "groups");
@@ -169,7 +203,7 @@ static tn_status lower_conv(tn_lowerer *l, tn_node node, const tn_view *px, cons
     tn_kernel *k = &d->kernel;
     k->winograd = l->options->level >= 2 ? (uint8_t)tn_winograd_of(g, node) : 0;
     tn_size extent, s_groups, s_per;
-    int at = 0, at_group = -1;
+    int at_group = -1;
     d->axis[0] = 0;
     if (!tn_lowering_size(l, many, &s_groups) || !tn_lowering_size(l, per, &s_per) ||
         !tn_lowering_size(l, tn_value_dim(g, y, 0), &extent) || !add_axis(k, false, extent))
@@ -179,27 +213,39 @@ static tn_status lower_conv(tn_lowerer *l, tn_node node, const tn_view *px, cons
         at_group = k->outer;
         add_axis(k, false, s_groups);
     }
-    int at_m = k->outer;
+    int at_m = k->outer, at[TN_MAX_RANK];
     add_axis(k, false, s_per);
-    at = k->outer;
     for (uint32_t i = 0; i < n; i++) {
-        d->axis[2 + i] = k->outer;
-        if (!tn_lowering_size(l, tn_value_dim(g, y, (int)i + 2), &extent) || !add_axis(k, false, extent))
+        tn_size by;
+        bool spreads = phase[i].spread != 1;
+        d->axis[2 + i] = (uint8_t)(at[i] = k->outer);
+        if (!tn_lowering_size(l, spreads ? phase[i].q : tn_value_dim(g, y, (int)i + 2), &extent) ||
+            !add_axis(k, false, extent) || !tn_lowering_const(l, phase[i].spread, &by))
             return TN_ERR_MEMORY;
+        if (spreads && !add_axis(k, false, by))
+            return TN_ERR_LIMIT;
     }
     d->axis[2 + n] = k->outer;
     /* the order of the sum: kernel positions, then channels, whatever the layout */
     int at_k = k->outer, at_c = k->outer + (int)n;
-    for (uint32_t i = 0; i < n; i++)
-        if (!add_axis(k, true, pw->dim[2 + i]))
+    for (uint32_t i = 0; i < n; i++) {
+        tn_size taps = pw->dim[2 + i];
+        if (phase[i].spread != 1 && !tn_lowering_const(l, phase[i].taps, &taps))
+            return TN_ERR_MEMORY;
+        if (!add_axis(k, true, taps))
             return TN_ERR_LIMIT;
-    add_axis(k, true, pw->dim[1]);
+    }
+    if (!add_axis(k, true, pw->dim[1]))
+        return TN_ERR_LIMIT;
     if (!(k->role = tn_arena_alloc(&l->plan->arena, (size_t)k->outer + k->inner)))
         return TN_ERR_MEMORY;
     memset(k->role + k->outer, TN_AXIS_SUM, k->inner);
     k->role[at_m] = TN_AXIS_COLUMN;
     if (at_group >= 0)
         k->role[at_group] = TN_AXIS_BATCH;
+    for (uint32_t i = 0; i < n; i++)
+        if (phase[i].spread != 1)
+            k->role[at[i] + 1] = TN_AXIS_BATCH;
     tn_access *x = tn_lowering_operand(l, d), *w = tn_lowering_operand(l, d);
     if (!x || !w || !(x->guard = tn_arena_alloc(&l->plan->arena, (n + 1u) * sizeof *x->guard)))
         return TN_ERR_MEMORY;
@@ -214,13 +260,22 @@ static tn_status lower_conv(tn_lowerer *l, tn_node node, const tn_view *px, cons
                            &x->stride[at_group]) ||
          !tn_lowering_size(l, tn_dim_mul(g, tn_lowering_dim(l, pw->stride[0]), per), &w->stride[at_group])))
         return TN_ERR_MEMORY;
-    tn_dim offset = tn_lowering_dim(l, px->offset);
+    tn_dim offset = tn_lowering_dim(l, px->offset), w_offset = tn_lowering_dim(l, pw->offset);
     for (uint32_t i = 0; i < n; i++) {
+        const phases *f = &phase[i];
+        tn_dim step = tn_lowering_dim(l, pw->stride[2 + i]), by = tn_dim_const(g, f->spread);
+        bool spreads = f->spread != 1;
         w->stride[at_k + (int)i] = pw->stride[2 + i];
-        TN_TRY(window_axis(l, k, x, px, (int)i + 2, at + (int)i, at_k + (int)i, stride ? stride[i] : 1,
-                           dilation ? dilation[i] : 1, lo[i], hi[i], &offset));
+        if (spreads) {
+            w_offset = tn_dim_add(g, w_offset, tn_dim_mul(g, step, tn_dim_const(g, f->spread - 1)));
+            if (!tn_lowering_size(l, tn_dim_mul(g, step, by), &w->stride[at_k + (int)i]) ||
+                !tn_lowering_size(l, tn_dim_sub(g, tn_dim_const(g, 0), step), &w->stride[at[i] + 1]))
+                return TN_ERR_MEMORY;
+        }
+        TN_TRY(window_axis(l, k, x, px, (int)i + 2, at[i], at_k + (int)i, stride ? stride[i] : 1,
+                           dilation ? dilation[i] : 1, spreads ? f->lo : lo[i], spreads ? f->hi : hi[i], &offset));
     }
-    if (!tn_lowering_size(l, offset, &x->offset))
+    if (!tn_lowering_size(l, offset, &x->offset) || !tn_lowering_size(l, w_offset, &w->offset))
         return TN_ERR_MEMORY;
     return tn_lowering_close(l, d);
 }
