@@ -334,12 +334,18 @@ static void few_tile(const tn_gemm_level *level, tn_gemm_tile *t, int64_t n, int
     level->tile(t);
 }
 
-/* How many panels of [panel, end) a tile of few rows takes at once: those that it has sums for, if all have whole columns. */
-static int panels_beside(const tn_gemm_level *level, int64_t rows, int64_t n, int64_t panel, int64_t end) {
-    int64_t count = rows <= TN_GEMM_LOW ? level->beside[rows] : 1, whole = n / level->columns;
-    count = end - panel < count ? end - panel : count;
-    count = whole - panel < count ? whole - panel : count;
-    return count < 1 ? 1 : (int)count;
+/* The index-th tile of few rows over panels [panel, end): its first panel, and how many it takes at once (those that it has sums for, of
+   whole columns); 0 after the last. */
+static int few_panels(const tn_gemm_level *level, int64_t rows, int64_t n, int64_t panel, int64_t end, bool backwards,
+                      int64_t index, int64_t *first) {
+    int64_t most = rows <= TN_GEMM_LOW ? level->beside[rows] : 1, last = n / level->columns;
+    last = last < end ? last : end; /* of whole columns; then one of a part at most */
+    int64_t whole = last > panel ? (last - panel + most - 1) / most : 0, tiles = whole + (end > last);
+    if (index >= tiles)
+        return 0;
+    index = backwards ? tiles - 1 - index : index;
+    *first = index < whole ? panel + index * most : last;
+    return index < whole && last - *first < most ? (int)(last - *first) : index < whole ? (int)most : 1;
 }
 
 static void sum_few(const tn_gemm *g, const scratch *s, int64_t rows, int64_t panel, int panels, const float *columns,
@@ -363,17 +369,17 @@ static void sum_few(const tn_gemm *g, const scratch *s, int64_t rows, int64_t pa
 static void sum_panels(const tn_gemm *g, const scratch *s, int64_t rows, int64_t panel, int64_t end,
                        const float *packed, const char *columns) {
     int64_t size = g->k * g->level->columns, segment;
-    if (!packed || (rows <= TN_GEMM_MAX_ROWS && !g->interleaved))
-        for (int64_t p = panel, next; p < end; p = next) {
-            const float *from = packed ? packed + p * size : s->panel;
-            next = p + (packed ? panels_beside(g->level, rows, g->n, p, end) : 1);
-            if (!packed)
-                tn_gemm_pack_panel(g, columns, p * g->level->columns, s->panel);
-            if (rows <= TN_GEMM_MAX_ROWS && !g->interleaved)
-                sum_few(g, s, rows, p, (int)(next - p), from, packed != NULL);
-            else
-                for (int64_t group = 0; group < g->groups; group++)
-                    sum_panel(g, s, rows, p, group, from, NULL);
+    bool few = rows <= TN_GEMM_MAX_ROWS && !g->interleaved;
+    if (packed && few)
+        for (int64_t i = 0, p, n; (n = few_panels(g->level, rows, g->n, panel, end, g->backwards, i, &p)) > 0; i++)
+            sum_few(g, s, rows, p, (int)n, packed + p * size, true);
+    else if (!packed)
+        for (int64_t p = panel; p < end; p++) {
+            tn_gemm_pack_panel(g, columns, p * g->level->columns, s->panel);
+            for (int64_t group = 0; group < (few ? 0 : g->groups); group++)
+                sum_panel(g, s, rows, p, group, s->panel, NULL);
+            if (few)
+                sum_few(g, s, rows, p, 1, s->panel, false);
         }
     else
         for (int64_t group = 0; group < g->groups; group++)
@@ -505,16 +511,10 @@ static void run_few(const tn_kernel_args *args, const tn_gemm_few *f, const tn_g
         for (int i = 0; i < f->rows && finish.step[s].form == TN_FINISH_ALL; i++)
             all[i] = finish.step[s].at + f->all[i];
     }
-    tn_gemm_tile t = {.rows = f->rows,
-                      .runs = 1,
-                      .length = &f->k,
-                      .a = a,
-                      .step = 1,
-                      .b = f->columns,
-                      .apart = f->k * level->columns};
-    int64_t panels = (f->n + level->columns - 1) / level->columns;
-    for (int64_t panel = 0; panel < panels; panel += t.panels, t.b += t.panels * t.apart) {
-        t.panels = panels_beside(level, f->rows, f->n, panel, panels);
+    tn_gemm_tile t = {.rows = f->rows, .runs = 1, .length = &f->k, .a = a, .step = 1, .apart = f->k * level->columns};
+    int64_t panels = (f->n + level->columns - 1) / level->columns, panel;
+    for (int64_t i = 0; (t.panels = few_panels(level, f->rows, f->n, 0, panels, args->backwards, i, &panel)) > 0; i++) {
+        t.b = f->columns + panel * t.apart;
         few_tile(level, &t, f->n, panel, c, out, true);
     }
     if (finish.steps)
@@ -548,6 +548,7 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
         }
     }
     g->failed = 0;
+    g->backwards = args->backwards;
     g->finishes = r->outputs_count && g->in_place && k->epilogue && tn_finish_make(&g->finish, r, g->column);
     if (fresh && r->outputs_count)
         learn_few(args, g);

@@ -52,6 +52,7 @@ typedef struct tn_gemm {
     bool by_lines; /* sums are formed as `lines` says */
     tn_gemm_lines lines;
     const float *packed; /* columns, NULL: packed by each piece */
+    bool backwards;      /* of few rows: the last panels first */
     /* how it is cut: pieces are blocks of rows by spans of panels; a piece sums `step` panels at a time */
     int64_t panels, block, blocks, spans, panels_per_span, step;
     int64_t segments, segment, groups, per_group; /* segment: its most elements */

@@ -92,6 +92,9 @@ typedef struct tn_kernel_args {
     /* A block of `heap` that a kernel keeps for its next run of the same sizes, one for each kernel that runs: NULL at first, and again
        when sizes change (the caller frees it). NULL: nothing is kept. */
     void **kept;
+    /* On every second trip of a loop: what was read last on the trip before is read first, while it is still in the cache. No bit depends
+       on it. */
+    bool backwards;
 } tn_kernel_args;
 
 /* What is known of a kernel when its plan is made. */

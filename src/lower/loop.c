@@ -1,6 +1,7 @@
 /* Loops whose values keep their shapes: ENTER and LOOP instructions over the code of the regions. What a loop carries, scans and stacks
    lies in moving slots: nothing is copied but what a trip does not make in its place. */
 #include "lower/lowering.h"
+#include "ops/control.h"
 #include "ops/ops.h"
 
 /* A loop while its code is made. Of all lists, carried values come first. */
@@ -18,6 +19,12 @@ typedef struct loop {
 
 static tn_value result_of(const tn_lowerer *l, const loop *o, uint32_t i) {
     return tn_region_result(l->graph, o->body, i);
+}
+
+/* Whether a result is left out: nobody needs it. */
+static bool is_dropped(const tn_lowerer *l, const loop *o, uint32_t i) {
+    tn_node from = tn_value_producer(l->graph, result_of(l, o, i));
+    return from.id && tn_node_parent(l->graph, from).id == o->body.id && !l->needed[from.id];
 }
 
 /* A moving slot of a value's dtype. UINT32_MAX: failed. */
@@ -70,7 +77,7 @@ static tn_status place_carried(tn_lowerer *l, loop *o, uint32_t i) {
     TN_TRY(entry_view(l, o, i, &entry));
     m.from = entry.slot;
     m.offset = m.step = entry.offset;
-    if (v.id != tn_region_arg(g, o->body, i).id) {
+    if (v.id != tn_region_arg(g, o->body, i).id && !is_dropped(l, o, i)) {
         for (uint32_t j = o->carried; j < o->results && o->made[i] == TN_NO_VIEW; j++)
             if (result_of(l, o, j).id == v.id)
                 o->made[i] = o->made[j];
@@ -142,11 +149,11 @@ static tn_status place_values(tn_lowerer *l, loop *o, uint32_t scanned) {
     return TN_OK;
 }
 
-static tn_status add_loop(tn_lowerer *l, const loop *o, const tn_size *trips, uint32_t *index) {
+static tn_status add_loop(tn_lowerer *l, const loop *o, tn_loop record, uint32_t *index) {
     tn_plan *p = l->plan;
-    tn_loop record = {.node = o->node, .counted = trips != NULL, .first = p->moving.len, .count = o->count};
-    if (trips)
-        record.trips = *trips;
+    record.node = o->node;
+    record.first = p->moving.len;
+    record.count = o->count;
     for (int carried = 1; carried >= 0; carried--)
         for (uint32_t i = 0; i < o->count; i++)
             if ((o->move[i].kind == TN_MOVING_CARRIED) == carried && !tn_vec_push(p->heap, &p->moving, o->move[i]))
@@ -160,6 +167,8 @@ static tn_status lower_body(tn_lowerer *l, const loop *o) {
     TN_TRY(tn_lower_region(l, o->body));
     for (uint32_t i = 0; i < o->results; i++) {
         tn_value v = result_of(l, o, i);
+        if (is_dropped(l, o, i))
+            continue;
         uint32_t from = tn_lowering_value(l, v);
         if (from == TN_NO_VIEW)
             return tn_error_status();
@@ -231,6 +240,28 @@ static tn_status take_args(tn_lowerer *l, const loop *o, tn_region region) {
     return TN_OK;
 }
 
+/* Whether a value is none of the regions of a node. */
+static bool is_outside(const tn_graph *g, tn_value v, tn_node node) {
+    tn_node from = tn_value_producer(g, v);
+    tn_region home = from.id ? tn_node_parent(g, from) : (tn_region){g->value.data[v.id].region};
+    while (home.id) {
+        tn_node owner = tn_region_owner(g, home);
+        if (owner.id == node.id)
+            return false;
+        home = owner.id ? tn_node_parent(g, owner) : (tn_region){0};
+    }
+    return true;
+}
+
+/* The trips are counted anyway: a value that counts them is not computed where nobody else reads it. */
+static void drop_counter(tn_lowerer *l, const loop *o, uint32_t counter) {
+    tn_value next = result_of(l, o, counter);
+    if (tn_value_use_count(l->graph, tn_region_arg(l->graph, o->body, counter)) == 1 &&
+        tn_value_use_count(l->graph, next) == 1 &&
+        tn_value_use_count(l->graph, tn_node_output(l->graph, o->node, counter)) == 0)
+        l->needed[tn_value_producer(l->graph, next).id] = 0;
+}
+
 /* Everything but the code. TN_ERR_UNSUPPORTED: a HOST instruction runs it. */
 static tn_status begin_while(tn_lowerer *l, tn_node node, loop *o) {
     tn_graph *g = l->graph;
@@ -244,9 +275,22 @@ static tn_status begin_while(tn_lowerer *l, tn_node node, loop *o) {
     for (uint32_t i = 0; i < o->carried; i++)
         if (!keeps_type(l, tn_node_input(g, node, i), tn_region_arg(g, o->condition, i)))
             return TN_ERR_UNSUPPORTED;
+    tn_loop record = {.limit = UINT32_MAX};
+    uint32_t counter;
+    tn_value limit = tn_while_limit(g, node, &counter);
+    if (limit.id && is_outside(g, limit, node) && tn_value_rank(g, limit) == 0 &&
+        (tn_value_dtype(g, limit) == TN_I64 || tn_value_dtype(g, limit) == TN_I32)) {
+        record.counted = true;
+        record.limit = tn_lowering_value(l, limit);
+        if (record.limit == TN_NO_VIEW)
+            return tn_error_status();
+        o->condition = (tn_region){0};
+        drop_counter(l, o, counter);
+    }
     TN_TRY(place_values(l, o, 0));
-    TN_TRY(add_loop(l, o, NULL, &o->index));
-    TN_TRY(take_args(l, o, o->condition));
+    TN_TRY(add_loop(l, o, record, &o->index));
+    if (o->condition.id)
+        TN_TRY(take_args(l, o, o->condition));
     return take_args(l, o, o->body);
 }
 
@@ -266,11 +310,11 @@ static tn_status begin_scan(tn_lowerer *l, tn_node node, loop *o) {
     tn_dim length = tn_value_dim(g, tn_node_input(g, node, o->carried), 0);
     for (uint32_t i = o->carried + 1; i < inputs; i++)
         TN_TRY(tn_lowering_require(l, node, TN_CHECK_EQUAL, (uint8_t)i, 0, length));
-    tn_size trips;
-    if (!tn_lowering_size(l, length, &trips))
+    tn_loop record = {.counted = true, .limit = UINT32_MAX};
+    if (!tn_lowering_size(l, length, &record.trips))
         return TN_ERR_MEMORY;
     TN_TRY(place_values(l, o, inputs - o->carried));
-    TN_TRY(add_loop(l, o, &trips, &o->index));
+    TN_TRY(add_loop(l, o, record, &o->index));
     return take_args(l, o, o->body);
 }
 

@@ -381,6 +381,8 @@ static void extend_over_loops(tn_plan *p) {
 
 /* What a loop carries and stacks lives from before its first trip to its end. */
 static void touch_moving(tn_lowerer *l, const tn_loop *loop, int32_t at) {
+    if (loop->limit != UINT32_MAX)
+        touch(l, l->plan->view.data[loop->limit].slot, at, false);
     for (uint32_t i = loop->first; i < loop->first + loop->count; i++) {
         const tn_moving m = l->plan->moving.data[i];
         touch(l, m.slot, at, false);

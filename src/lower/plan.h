@@ -84,8 +84,9 @@ typedef struct tn_moving {
 
 typedef struct tn_loop {
     tn_node node;
-    tn_size trips; /* of a counted loop; others end by a BRANCH */
-    bool counted;
+    bool counted;          /* others end by a BRANCH */
+    tn_size trips;         /* of a counted loop, */
+    uint32_t limit;        /* or the view of an integer that says how many; UINT32_MAX: none */
     uint32_t first, count; /* range in tn_plan.moving, those that are carried before all others */
 } tn_loop;
 

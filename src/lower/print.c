@@ -177,7 +177,10 @@ static void print_host(const tn_plan *p, const tn_host_call *h, tn_text *out) {
 
 static void print_loop(const tn_plan *p, const tn_loop *loop, uint32_t end, tn_text *out) {
     tn_text_add(out, "  enter loop");
-    if (loop->counted) {
+    if (loop->counted && loop->limit != UINT32_MAX) {
+        tn_text_add(out, " of as many trips as ");
+        print_value(p, p->view.data[loop->limit].value, out);
+    } else if (loop->counted) {
         tn_text_add(out, " of ");
         print_size(p, loop->trips, out);
         tn_text_add(out, " trips");

@@ -25,7 +25,10 @@ bool tn_control_truth(const tn_tensor *tensor);
 /* Where in `rows` the entry of stacked output `index` begins; `count` where there is none, or after the last. */
 uint32_t tn_loop_row(const int64_t *rows, uint32_t count, uint32_t index);
 
-/* control_trips.c: the trips of a while that counts them up to a known limit, whatever else it does; null: not known. */
+/* control_trips.c: what a while counts up to, one trip after the other, whatever else it does, a number of its condition's region or of
+   outside; *counter: the loop value that counts. Null: it does not. */
+tn_value tn_while_limit(const tn_graph *graph, tn_node node, uint32_t *counter);
+/* The trips of a while that counts them up to a known limit, whatever else it does; null: not known. */
 tn_dim tn_while_trips(tn_infer *c);
 
 tn_status tn_while_infer(tn_infer *c);

@@ -34,20 +34,20 @@ static uint32_t index_of(const tn_graph *g, tn_region region, tn_value v) {
 }
 
 /* A loop value that is true on entry and is what it was after each trip. */
-static bool stays_true(tn_infer *c, tn_region cond, tn_region body, tn_value v) {
-    const tn_graph *g = c->graph;
+static bool stays_true(const tn_graph *g, tn_node node, tn_value v) {
+    tn_region cond = tn_node_region(g, node, 0), body = tn_node_region(g, node, 1);
     uint32_t i = index_of(g, cond, behind_views(g, v));
     if (i == tn_region_arg_count(g, cond))
         return is_number(g, v, 1);
-    return is_number(g, tn_node_input(g, c->node, i), 1) &&
+    return is_number(g, tn_node_input(g, node, i), 1) &&
            behind_views(g, tn_region_result(g, body, i)).id == tn_region_arg(g, body, i).id;
 }
 
 /* A loop value that begins with 0 and grows by 1. */
-static bool counts(tn_infer *c, tn_region cond, tn_region body, tn_value v) {
-    const tn_graph *g = c->graph;
-    uint32_t i = index_of(g, cond, behind_views(g, v));
-    if (i == tn_region_arg_count(g, cond) || !is_number(g, tn_node_input(g, c->node, i), 0))
+static bool counts(const tn_graph *g, tn_node node, tn_value v, uint32_t *index) {
+    tn_region cond = tn_node_region(g, node, 0), body = tn_node_region(g, node, 1);
+    uint32_t i = *index = index_of(g, cond, behind_views(g, v));
+    if (i == tn_region_arg_count(g, cond) || !is_number(g, tn_node_input(g, node, i), 0))
         return false;
     tn_node add = made_by(g, tn_region_result(g, body, i), TN_SCALAR_ADD);
     tn_value arg = tn_region_arg(g, body, i);
@@ -55,22 +55,28 @@ static bool counts(tn_infer *c, tn_region cond, tn_region body, tn_value v) {
                       (tn_node_input(g, add, 1).id == arg.id && is_number(g, tn_node_input(g, add, 0), 1)));
 }
 
-tn_dim tn_while_trips(tn_infer *c) {
-    tn_graph *g = c->graph;
-    tn_region cond = tn_control_region(c, 0), body = tn_control_region(c, 1);
-    tn_value go = tn_region_result(g, cond, 0);
+tn_value tn_while_limit(const tn_graph *g, tn_node node, uint32_t *counter) {
+    tn_value go = tn_region_result(g, tn_node_region(g, node, 0), 0);
     tn_node both = made_by(g, go, TN_SCALAR_AND);
     if (both.id) {
-        bool second = stays_true(c, cond, body, tn_node_input(g, both, 0));
-        if (!second && !stays_true(c, cond, body, tn_node_input(g, both, 1)))
-            return (tn_dim){0};
+        bool second = stays_true(g, node, tn_node_input(g, both, 0));
+        if (!second && !stays_true(g, node, tn_node_input(g, both, 1)))
+            return (tn_value){0};
         go = tn_node_input(g, both, second);
     }
     tn_node less = made_by(g, go, TN_SCALAR_LESS);
+    if (!less.id || !counts(g, node, tn_node_input(g, less, 0), counter))
+        return (tn_value){0};
+    return tn_node_input(g, less, 1);
+}
+
+tn_dim tn_while_trips(tn_infer *c) {
+    tn_graph *g = c->graph;
     const tn_dim *known;
     int64_t number;
-    if (!less.id || !counts(c, cond, body, tn_node_input(g, less, 0)) ||
-        tn_value_contents(g, tn_node_input(g, less, 1), &known) != 1 || tn_control_inner(c, *known))
+    uint32_t counter;
+    tn_value limit = tn_while_limit(g, c->node, &counter);
+    if (!limit.id || tn_value_contents(g, limit, &known) != 1 || tn_control_inner(c, *known))
         return (tn_dim){0};
     if (tn_dim_is_const(g, *known, &number) && number > INT32_MAX) /* it does not end: no size that anything has */
         return (tn_dim){0};

@@ -395,8 +395,9 @@ static tn_status admit_host(tn_frame *f, const tn_host_call *h) {
 static tn_status admit_loop(tn_frame *f, const tn_loop *loop) {
     const tn_plan *p = f->plan;
     tn_size which = loop->trips;
-    bool lacking = loop->counted && f->missing[loop->trips],
-         runs = !loop->counted || (!lacking && f->size[loop->trips] > 0);
+    bool sized = loop->counted && loop->limit == UINT32_MAX, lacking = sized && f->missing[loop->trips],
+         runs = !sized || (!lacking && f->size[loop->trips] > 0);
+    TN_TRY(admit_view(f, loop->node, loop->limit));
     for (uint32_t i = loop->first; i < loop->first + loop->count && !lacking; i++) {
         const tn_moving *m = &p->moving.data[i];
         if (!runs && m->kind != TN_MOVING_CARRIED)

@@ -345,7 +345,8 @@ tn_status tn_frame_run_code(frame *f, uint32_t from, uint32_t end) {
                                    .size = f->size,
                                    .pool = f->options->pool,
                                    .heap = f->heap,
-                                   .kept = f->kept + in.a};
+                                   .kept = f->kept + in.a,
+                                   .backwards = f->backwards};
             f->keeping = true;
             /* else each is admitted, shown or guarded by itself */
             bool together = k->chain && !f->lacking && !f->late && !f->options->watch && !f->options->guard;
@@ -489,6 +490,7 @@ static void begin(frame *f) {
         tn_heap_cache_poison(f->cache, f->guarded);
     }
     f->bytes = 0;
+    f->backwards = false;
     if (f->options->measure) {
         memset(f->garbage, 0, f->plan->slot.len);
         f->uncounted = false;

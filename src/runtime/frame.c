@@ -92,7 +92,7 @@ tn_frame *tn_frame_create(const tn_plan *p, tn_heap *heap) {
     f->size = tn_alloc_array(heap, p->size.len + 1u, sizeof *f->size);
     f->missing = tn_alloc_array(heap, p->size.len + 1u, sizeof *f->missing);
     f->slot = tn_alloc_array(heap, slots, sizeof *f->slot);
-    f->trip = tn_alloc_array(heap, p->loop.len + 1u, sizeof *f->trip);
+    f->trip = tn_alloc_array(heap, 2 * ((size_t)p->loop.len + 1), sizeof *f->trip);
     f->fork = tn_alloc_array(heap, p->fork.len + 1u, sizeof *f->fork);
     f->object = tn_alloc_array(heap, slots, sizeof *f->object);
     f->arena = tn_alloc_array(heap, p->segments + 1u, sizeof *f->arena);

@@ -41,7 +41,8 @@ struct tn_frame {
     int64_t *size;      /* by tn_size */
     uint8_t *missing;   /* by tn_size: it has no value in this binding (`size` is 0) */
     void **slot;        /* by slot: base address */
-    int64_t *trip;      /* by loop: the number of its trip */
+    int64_t *trip;      /* by loop: the number of its trip, and how many there are: 2 each */
+    bool backwards;     /* of the innermost: it is odd */
     tn_object **object; /* by slot: retained; inputs, objects, fetched tensors */
     tn_block *late;     /* by slot: memory of its own where it was not placed with its segment; NULL: all were */
     uint32_t lacking; /* how many sizes are missing; with any, or `late`, instructions are looked at before they run */

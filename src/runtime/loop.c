@@ -22,9 +22,26 @@ static void move(tn_frame *f, const tn_loop *loop, int64_t trip) {
     }
 }
 
+/* How many trips a loop makes at most. Measured, what only data say is one. */
+static int64_t trips_of(const tn_frame *f, const tn_loop *loop) {
+    if (!loop->counted)
+        return INT64_MAX;
+    if (loop->limit == UINT32_MAX)
+        return f->size[loop->trips];
+    if (f->options->measure)
+        return 1;
+    const tn_view *v = &f->plan->view.data[loop->limit];
+    const void *at = f->slot[v->slot];
+    return tn_value_dtype(f->plan->graph, v->value) == TN_I64 ? ((const int64_t *)at)[f->size[v->offset]]
+                                                              : ((const int32_t *)at)[f->size[v->offset]];
+}
+
 bool tn_frame_enter(tn_frame *f, uint32_t index) {
     const tn_loop *loop = &f->plan->loop.data[index];
-    f->trip[index] = 0;
+    int64_t trips = trips_of(f, loop);
+    f->trip[2 * index] = 0;
+    f->trip[2 * index + 1] = trips;
+    f->backwards = false;
     for (uint32_t i = loop->first; i < loop->first + loop->count; i++) {
         const tn_moving *m = &f->plan->moving.data[i];
         if (m->kind == TN_MOVING_CARRIED)
@@ -32,7 +49,7 @@ bool tn_frame_enter(tn_frame *f, uint32_t index) {
         if (f->options->measure)
             f->garbage[m->slot] = 1;
     }
-    if (loop->counted && f->size[loop->trips] <= 0)
+    if (trips <= 0)
         return false;
     move(f, loop, 0);
     return true;
@@ -40,15 +57,16 @@ bool tn_frame_enter(tn_frame *f, uint32_t index) {
 
 bool tn_frame_next(tn_frame *f, uint32_t index) {
     const tn_loop *loop = &f->plan->loop.data[index];
-    int64_t trip = ++f->trip[index];
+    int64_t trip = ++f->trip[2 * index];
     for (uint32_t i = loop->first; i < loop->first + loop->count; i++) {
         const tn_moving *m = &f->plan->moving.data[i];
         if (m->kind == TN_MOVING_CARRIED)
             f->slot[m->slot] = f->slot[m->other];
     }
-    if (f->options->measure || (loop->counted && trip >= f->size[loop->trips]))
+    if (f->options->measure || trip >= f->trip[2 * index + 1])
         return false;
     move(f, loop, trip);
+    f->backwards = trip % 2 != 0;
     return true;
 }
 
@@ -70,7 +88,7 @@ static double work_of(const tn_frame *f, uint32_t first, uint32_t end, double *m
             const tn_loop *loop = &p->loop.data[in.a];
             loop_end[depth] = in.b;
             outer[depth++] = times;
-            times *= loop->counted ? (double)f->size[loop->trips] : 1;
+            times *= loop->counted && loop->limit == UINT32_MAX ? (double)f->size[loop->trips] : 1;
         } else if (in.op == TN_DO_CALL) {
             tn_kernel_cost c = tn_kernel_cost_of(p, &p->kernel.data[in.a], f->size);
             *most = c.operations > *most ? c.operations : *most;

@@ -30,6 +30,8 @@ static void note_loops(const tn_plan *p, use *of) {
         if (p->code.data[i].op != TN_DO_ENTER)
             continue;
         const tn_loop *loop = &p->loop.data[p->code.data[i].a];
+        if (loop->limit != UINT32_MAX)
+            of[p->view.data[loop->limit].slot].read = (int32_t)i;
         int32_t enter = (int32_t)i, end = (int32_t)p->code.data[i].b - 1;
         for (uint32_t k = loop->first; k < loop->first + loop->count; k++) {
             const tn_moving *m = &p->moving.data[k];

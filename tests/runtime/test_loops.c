@@ -235,6 +235,33 @@ static void test_while(void **state) {
         }
 }
 
+/* The trips of a loop that counts them are known when it begins: no condition is computed, nor the number that nobody reads. */
+static void doubling(void *ctx, tn_graph *g, const tn_value *v, tn_value *r) {
+    (void)ctx;
+    r[0] = tn_add(g, v[0], tn_scalar(g, TN_I64, 1));
+    r[1] = tn_min(g, tn_add(g, v[1], v[1]), tn_scalar(g, TN_F32, 1000));
+}
+static void by_two(void *ctx, tn_graph *g, const tn_value *v, tn_value *r) {
+    doubling(ctx, g, v, r);
+    r[0] = tn_add(g, v[0], tn_scalar(g, TN_I64, 2));
+}
+
+static void test_counted(void **state) {
+    (void)state;
+    for (int form = 0; form < 4; form++)
+        for (int64_t trips = 0; trips < 4; trips++) {
+            tn_graph *g = tn_graph_create();
+            tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE(3)), out[2], n = tn_input(g, "n", TN_I64, TN_SCALAR);
+            tn_value limit = tn_sub(g, n, tn_scalar(g, TN_I64, 3 - trips)); /* n is 3; less than 0 for no trip, too */
+            tn_value init[2] = {tn_scalar(g, TN_I64, form == 2), x};
+            built(tn_while(g, 2, init, NULL, below, form == 3 ? by_two : doubling, &limit, 0, out));
+            set_outputs(g, form == 1 ? 1 : 0, out);
+            tn_set_output(g, "x", out[1]);
+            uint32_t kernels = check(g, 0).kernels;
+            assert_int_equal(kernels, form == 0 ? 2 : form == 1 ? 3 : 4); /* one of them makes the limit */
+        }
+}
+
 /* What is scanned together has one length. */
 static void add_rows(void *ctx, tn_graph *g, const tn_value *v, tn_value *r) {
     (void)ctx;
@@ -360,9 +387,9 @@ static void test_in_turn(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scan),   cmocka_unit_test(test_no_copies),           cmocka_unit_test(test_nested),
-        cmocka_unit_test(test_while),  cmocka_unit_test(test_lengths_that_differ), cmocka_unit_test(test_side_by_side),
-        cmocka_unit_test(test_in_turn)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scan),         cmocka_unit_test(test_no_copies),
+                                       cmocka_unit_test(test_nested),       cmocka_unit_test(test_while),
+                                       cmocka_unit_test(test_counted),      cmocka_unit_test(test_lengths_that_differ),
+                                       cmocka_unit_test(test_side_by_side), cmocka_unit_test(test_in_turn)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
