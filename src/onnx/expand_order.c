@@ -225,7 +225,7 @@ static const tn_onnx_op rows[] = {
     OF(1, "NonZero", 9, NULL, non_zero),
     OF(2, "Compress", 9, axis_attrs, compress),
     TN_ONNX("Unique", .since = 11, .inputs = {1, 1}, .outputs = {1, 4}, .attrs = unique_attrs, .expand = expand_unique),
-    TN_ONNX("Scatter", .since = 9, .until = 10, .inputs = {3, 3}, .outputs = {1, 1}, .attrs = axis_attrs,
+    TN_ONNX("Scatter", .since = 9, .inputs = {3, 3}, .outputs = {1, 1}, .attrs = axis_attrs,
             .expand = expand_scatter_elements),
     OF(3, "ScatterElements", 11, elements_attrs, scatter_elements),
     OF(3, "ScatterND", 11, nd_attrs, scatter_nd),

@@ -446,8 +446,7 @@ static const tn_onnx_op rows[] = {
     TN_ONNX("Resize", .since = 11, .inputs = {1, 4}, .outputs = {1, 1}, .attrs = resize_attrs, .expand = expand_resize),
     TN_ONNX("Resize", .since = 10, .until = 10, .inputs = {1, 3}, .outputs = {1, 1}, .attrs = upsample_attrs,
             .expand = upsample),
-    TN_ONNX("Upsample", .since = 1, .until = 9, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = upsample_attrs,
-            .expand = upsample),
+    TN_ONNX("Upsample", .since = 1, .inputs = {2, 2}, .outputs = {1, 1}, .attrs = upsample_attrs, .expand = upsample),
 };
 
 const tn_onnx_family tn_onnx_family_resize = {rows, sizeof rows / sizeof *rows};

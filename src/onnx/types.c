@@ -264,7 +264,7 @@ static const input_types rows[] = {
     {"TensorScatter", 1, 0, "AAB", {ANY, OF(I64)}},
     {"TfIdfVectorizer", 1, 0, "A", {INDICES | OF(STRING)}},
     {"ThresholdedRelu", 1, 22, "A", {FLOATS}},
-    {"Tile", 1, 0, "AA1", {IEEE}},
+    {"Tile", 1, 0, "AAlAl", {IEEE}},
     {"Tile", 6, 0, "AB1", {ANY, OF(I64)}},
     {"TopK", 1, 0, "AB1", {IEEE, OF(I64)}},
     {"TopK", 11, 24, "AB1", {NUMBERS, OF(I64)}},
