@@ -201,7 +201,8 @@ typedef enum tn_host_kernel {
     TN_HOST_EXTREME, /* position of the largest or smallest: `code` is TN_SCALAR_MAX or MIN */
     TN_HOST_RUNNING, /* running results: `code` is the scalar that combines */
     TN_HOST_ORDER,   /* `code` 0: sort, 1: top_k */
-    TN_HOST_PICK     /* `code` 0: gather_elements, 1: scatter_elements */
+    TN_HOST_PICK,    /* `code` 0: gather_elements, 1: scatter_elements */
+    TN_HOST_TREES    /* tree_ensemble */
 } tn_host_kernel;
 
 struct tn_gradient; /* contexts of autodiff/, dist/ */

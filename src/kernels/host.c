@@ -10,7 +10,8 @@ tn_status tn_kernels_host(tn_eval *e, tn_isa isa, bool *done) {
     static tn_host_run *const runs[] = {[TN_HOST_EXTREME] = tn_host_extreme,
                                         [TN_HOST_RUNNING] = tn_host_running,
                                         [TN_HOST_ORDER] = tn_host_order,
-                                        [TN_HOST_PICK] = tn_host_pick};
+                                        [TN_HOST_PICK] = tn_host_pick,
+                                        [TN_HOST_TREES] = tn_host_trees};
     uint8_t which = tn_node_op(e->graph, e->node)->host;
     *done = false;
     for (uint32_t i = 0; which && i < e->inputs; i++)

@@ -16,7 +16,8 @@ tn_status tn_host_split(const tn_eval *e, int64_t count, int64_t grain, double w
                         const void *ctx);
 
 typedef tn_status tn_host_run(tn_eval *e, tn_isa isa, bool *done);
-tn_host_run tn_host_extreme, tn_host_running, tn_host_order, tn_host_pick; /* extreme.c, running.c, order.c, pick.c */
+tn_host_run tn_host_extreme, tn_host_running, tn_host_order, tn_host_pick,
+    tn_host_trees; /* in files of these names; pick.c, trees.c */
 
 /* Lanes that lie beside each other are not cut into fewer than these: else lines of the cache are read in part. */
 #define TN_HOST_BESIDE 256

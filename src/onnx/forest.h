@@ -3,6 +3,7 @@
 #define TN_ONNX_FOREST_H
 
 #include "onnx/expand_ml.h"
+#include "onnx/forest_run.h"
 
 /* How a node decides; also the numbers of TreeEnsemble's nodes_modes. */
 typedef enum tn_forest_mode {
@@ -41,35 +42,5 @@ tn_status tn_forest_read_lists(tn_expand *x, const char *prefix, int64_t targets
 tn_status tn_forest_read_split(tn_expand *x, tn_forest *out);
 /* The aggregated votes of each row of input 0, [N, targets], f64 if the forest is wide, else f32. `aggregate`: "sum", ... */
 tn_status tn_forest_run(tn_expand *x, const tn_forest *forest, const char *aggregate, tn_value *out);
-
-/* The form of tree_ensemble: a node is four i32, [n, 4]. Children stand side by side, behind their parent: the false one after the
-   true one.
-     0: feature (leaf: 0)
-     1: kind, | TN_NODE_MISSING where NaN goes to the true child, | index << 3: of the true child, or a leaf's first vote
-     2, 3: the bits of the f64 threshold, or 2 those of the f32 one; a set: first member and number; a leaf: number of votes, 0 */
-enum {
-    TN_NODE_LEQ,
-    TN_NODE_EQ,
-    TN_NODE_MEMBER,
-    TN_NODE_LEAF,
-    TN_NODE_KIND = 3,
-    TN_NODE_MISSING = 4,
-    TN_NODE_SHIFT = 3
-};
-#define TN_NODE_INDEX_MAX (INT32_MAX >> TN_NODE_SHIFT)
-
-typedef struct tn_tree_node {
-    int32_t feature;
-    int32_t code;
-    union {
-        float narrow;
-        double wide;
-        struct {
-            int32_t first, count;
-        } set;
-        int32_t votes;
-    } as;
-} tn_tree_node;
-_Static_assert(sizeof(tn_tree_node) == 16, "four i32");
 
 #endif

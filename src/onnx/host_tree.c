@@ -75,22 +75,7 @@ static tn_status infer_trees(tn_infer *c) {
 
 /* --- walking -------------------------------------------------------------------------------------------------------------------------- */
 
-typedef enum aggregate { SUM, AVERAGE, MIN, MAX } aggregate;
-
-typedef struct trees {
-    const tn_tree_node *node;
-    const int32_t *root, *vote_target;
-    const double *vote_weight, *base, *members;
-    int64_t count, targets, features;
-    aggregate how;
-    bool plain;
-    /* of the run */
-    tn_dtype dtype;
-    const void *rows; /* [n, features] of dtype */
-    double *sum;      /* [n, targets] */
-    bool *voted;      /* [n, targets], of MIN and MAX */
-    void *out;
-} trees;
+typedef tn_forest_state trees;
 
 static bool is_member(const trees *t, const tn_tree_node *n, double value) {
     const double *set = t->members + n->as.set.first;
@@ -168,7 +153,7 @@ static void walk(const trees *t, const void *const *row, uint32_t *at) {
     }
 }
 
-static void vote(const trees *t, int64_t row, uint32_t leaf) {
+void tn_forest_vote(const trees *t, int64_t row, uint32_t leaf) {
     const tn_tree_node *n = &t->node[leaf];
     int64_t first = n->code >> TN_NODE_SHIFT;
     double *sum = t->sum + row * t->targets;
@@ -177,7 +162,7 @@ static void vote(const trees *t, int64_t row, uint32_t leaf) {
         double weight = t->vote_weight[v];
         if (t->voted) {
             bool *voted = t->voted + row * t->targets + target;
-            bool better = t->how == MIN ? weight < sum[target] : weight > sum[target];
+            bool better = t->how == TN_VOTES_MIN ? weight < sum[target] : weight > sum[target];
             sum[target] = !*voted || better ? weight : sum[target];
             *voted = true;
         } else {
@@ -199,7 +184,7 @@ static void run_rows(const trees *t, int64_t begin, int64_t end) {
             }
             walk(t, row, at);
             for (int64_t k = 0; k < LANES && r + k < end; k++)
-                vote(t, r + k, at[k]);
+                tn_forest_vote(t, r + k, at[k]);
         }
 }
 
@@ -214,14 +199,14 @@ static void run_few(const trees *t, int64_t begin, int64_t end) {
             }
             walk(t, row, at);
             for (int64_t k = 0; k < LANES && tree + k < t->count; k++)
-                vote(t, r, at[k]);
+                tn_forest_vote(t, r, at[k]);
         }
 }
 
-static void finish(const trees *t, int64_t begin, int64_t end) {
+void tn_forest_finish(const trees *t, int64_t begin, int64_t end) {
     for (int64_t i = begin * t->targets; i < end * t->targets; i++) {
         double value = t->sum[i];
-        if (t->how == AVERAGE && t->count)
+        if (t->how == TN_VOTES_AVERAGE && t->count)
             value /= (double)t->count;
         if (t->base)
             value += t->base[i % t->targets];
@@ -232,76 +217,87 @@ static void finish(const trees *t, int64_t begin, int64_t end) {
     }
 }
 
-static void run_range(void *ctx, int64_t begin, int64_t end) {
-    const trees *t = ctx;
+void tn_forest_walk(const trees *t, int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; r += BLOCK) {
         int64_t stop = end - r < BLOCK ? end : r + BLOCK;
         if (stop - r < LANES)
             run_few(t, r, stop);
         else
             run_rows(t, r, stop);
-        finish(t, r, stop);
+        tn_forest_finish(t, r, stop);
     }
 }
 
-static aggregate read_aggregate(const tn_eval *e) {
+static void walk_range(void *ctx, int64_t begin, int64_t end) {
+    tn_forest_walk(ctx, begin, end);
+}
+
+static tn_votes read_aggregate(const tn_eval *e) {
     static const char *const names[] = {"sum", "average", "min", "max"};
     int i = 0;
     while (i < 3 && !tn_attr_string_is(e->graph, e->node, "aggregate", names[i]))
         i++;
-    return (aggregate)i;
+    return (tn_votes)i;
 }
 
-/* The attributes as aligned tensors of their own. */
-enum { NODES, ROOTS, TARGETS, WEIGHTS, BASE, MEMBERS, TENSORS };
+enum { NODES, ROOTS, TARGETS, WEIGHTS, BASE, MEMBERS };
+_Static_assert(MEMBERS + 1 == TN_FOREST_TENSORS, "one for each list");
 
-static tn_status run_trees(tn_eval *e, tn_tensor *in, tn_tensor *const *list, tn_tensor *out) {
-    int64_t rows = in->dims[0];
-    trees t = {.node = list[NODES]->data,
-               .root = list[ROOTS]->data,
-               .vote_target = list[TARGETS]->data,
-               .vote_weight = list[WEIGHTS]->data,
-               .base = list[BASE]->count ? list[BASE]->data : NULL,
-               .members = list[MEMBERS]->data,
-               .count = list[ROOTS]->count,
-               .targets = tn_attr_int(e->graph, e->node, "targets"),
-               .features = in->dims[1],
-               .how = read_aggregate(e),
-               .plain = tn_attr_int(e->graph, e->node, "plain") != 0,
-               .dtype = (tn_dtype)in->dtype,
-               .rows = in->data,
-               .out = out->data};
-    t.sum = tn_alloc_array(e->heap, (size_t)out->count, sizeof *t.sum);
-    t.voted =
-        t.sum && (t.how == MIN || t.how == MAX) ? tn_alloc_array(e->heap, (size_t)out->count, sizeof *t.voted) : NULL;
-    tn_status status = t.sum && (t.voted || t.how < MIN) ? TN_OK : tn_error_status();
-    if (status == TN_OK)
-        tn_range_split(e->pool, rows, BLOCK, run_range, &t);
-    tn_free(e->heap, t.sum);
-    tn_free(e->heap, t.voted);
-    return status;
+tn_status tn_forest_begin(tn_eval *e, trees *t) {
+    static const char *const names[TN_FOREST_TENSORS] = {"nodes",        "roots", "vote_targets",
+                                                         "vote_weights", "base",  "members"};
+    *t = (trees){.in = tn_host_readable(e->heap, tn_eval_in(e, 0)),
+                 .targets = tn_attr_int(e->graph, e->node, "targets"),
+                 .how = read_aggregate(e),
+                 .plain = tn_attr_int(e->graph, e->node, "plain") != 0};
+    if (!t->in)
+        return tn_error_status();
+    const int64_t dims[2] = {t->in->dims[0], t->targets};
+    if (t->in->dims[1] < tn_attr_int(e->graph, e->node, "features"))
+        return tn_eval_fail(e, TN_ERR_INPUT, "the trees decide by %" PRId64 " features, the input has %" PRId64,
+                            tn_attr_int(e->graph, e->node, "features"), t->in->dims[1]);
+    for (int i = 0; i < TN_FOREST_TENSORS; i++) {
+        tn_tensor *given = tn_attr_tensor(e->graph, e->node, names[i]);
+        bool aligned = (uintptr_t)given->data % _Alignof(tn_tree_node) == 0;
+        t->list[i] = aligned ? tn_tensor_retain(given) : tn_tensor_copy(given);
+        if (!t->list[i])
+            return tn_error_status();
+    }
+    tn_tensor *out = tn_eval_result(e, 0, (tn_dtype)t->in->dtype, 2, dims);
+    if (!out)
+        return tn_error_status();
+    t->node = t->list[NODES]->data;
+    t->nodes = t->list[NODES]->dims[0];
+    t->root = t->list[ROOTS]->data;
+    t->vote_target = t->list[TARGETS]->data;
+    t->vote_weight = t->list[WEIGHTS]->data;
+    t->base = t->list[BASE]->count ? t->list[BASE]->data : NULL;
+    t->members = t->list[MEMBERS]->data;
+    t->count = t->list[ROOTS]->count;
+    t->features = t->in->dims[1];
+    t->dtype = (tn_dtype)t->in->dtype;
+    t->rows = t->in->data;
+    t->out = out->data;
+    t->sum = tn_alloc_array(e->heap, (size_t)out->count, sizeof *t->sum);
+    bool bounds = t->how == TN_VOTES_MIN || t->how == TN_VOTES_MAX;
+    t->voted = t->sum && bounds ? tn_alloc_array(e->heap, (size_t)out->count, sizeof *t->voted) : NULL;
+    return t->sum && (t->voted || !bounds) ? TN_OK : tn_error_status();
+}
+
+void tn_forest_end(tn_eval *e, trees *t) {
+    tn_free(e->heap, t->sum);
+    tn_free(e->heap, t->voted);
+    for (int i = 0; i < TN_FOREST_TENSORS; i++)
+        tn_tensor_destroy(t->list[i]);
+    tn_tensor_destroy(t->in);
 }
 
 static tn_status eval_trees(tn_eval *e) {
-    static const char *const names[TENSORS] = {"nodes", "roots", "vote_targets", "vote_weights", "base", "members"};
-    tn_tensor *list[TENSORS] = {NULL}, *in = tn_host_readable(e->heap, tn_eval_in(e, 0));
-    const int64_t dims[2] = {in ? in->dims[0] : 0, tn_attr_int(e->graph, e->node, "targets")};
-    tn_status status = in ? TN_OK : tn_error_status();
-    if (in && in->dims[1] < tn_attr_int(e->graph, e->node, "features"))
-        status = tn_eval_fail(e, TN_ERR_INPUT, "the trees decide by %" PRId64 " features, the input has %" PRId64,
-                              tn_attr_int(e->graph, e->node, "features"), in->dims[1]);
-    for (int i = 0; i < TENSORS && status == TN_OK; i++) {
-        tn_tensor *given = tn_attr_tensor(e->graph, e->node, names[i]);
-        bool aligned = (uintptr_t)given->data % _Alignof(tn_tree_node) == 0;
-        list[i] = aligned ? tn_tensor_retain(given) : tn_tensor_copy(given);
-        status = list[i] ? TN_OK : tn_error_status();
-    }
-    tn_tensor *out = status == TN_OK ? tn_eval_result(e, 0, (tn_dtype)in->dtype, 2, dims) : NULL;
+    trees t;
+    tn_status status = tn_forest_begin(e, &t);
     if (status == TN_OK)
-        status = out ? run_trees(e, in, list, out) : tn_error_status();
-    for (int i = 0; i < TENSORS; i++)
-        tn_tensor_destroy(list[i]);
-    tn_tensor_destroy(in);
+        tn_range_split(e->pool, t.in->dims[0], BLOCK, walk_range, &t);
+    tn_forest_end(e, &t);
     return status;
 }
 
@@ -333,4 +329,5 @@ const tn_op tn_host_tree_ensemble = {.name = "tree_ensemble",
                                      .doc = "The aggregated votes of decision trees for each row: [N, targets].",
                                      .infer = infer_trees,
                                      .eval = eval_trees,
+                                     .host = TN_HOST_TREES,
                                      .no_gradient = "decisions do not change smoothly"};

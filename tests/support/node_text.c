@@ -137,7 +137,7 @@ static tn_tensor *tensor(place *p, bool empty) {
 }
 
 static tn_object *value(place *p) {
-    tn_object *item[NODE_TEXT_MOST];
+    tn_object *item[NODE_TEXT_MOST] = {NULL};
     size_t n = 0;
     if (strncmp(p->at, "none", 4) == 0) {
         p->at += 4;
