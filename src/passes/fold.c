@@ -84,8 +84,8 @@ static bool is_variable(const tn_graph *g, tn_node node) {
     return *tn_node_name(g, node) != '\0';
 }
 
-/* Whether a value is a constant, or what grows of one within the cap. */
-static bool is_constant(const folder *f, tn_value v, int look) {
+/* Whether a value is a constant, or what grows of one to at most `most` bytes. */
+static bool is_constant(const folder *f, tn_value v, uint64_t most, int look) {
     const tn_graph *g = f->g;
     tn_node maker = tn_value_producer(g, v);
     uint64_t bytes;
@@ -93,11 +93,11 @@ static bool is_constant(const folder *f, tn_value v, int look) {
         return false;
     if (tn_node_has_trait(g, maker, TN_CONSTANT))
         return !(f->context->keep_variables && is_variable(g, maker));
-    if (look >= MAX_LOOK || !grows(g, maker) || !can_run(f, maker) || !byte_bound(g, v, &bytes) || bytes > f->bytes)
+    if (look >= MAX_LOOK || !grows(g, maker) || !can_run(f, maker) || !byte_bound(g, v, &bytes) || bytes > most)
         return false;
     for (uint32_t i = 0; i < tn_node_input_count(g, maker); i++) {
         tn_value in = tn_node_input(g, maker, i);
-        if (in.id && !is_constant(f, in, look + 1))
+        if (in.id && !is_constant(f, in, most, look + 1))
             return false;
     }
     return true;
@@ -342,10 +342,16 @@ static tn_status fold_computed(folder *f, tn_node node) {
         used += tn_value_use_count(g, tn_node_output(g, node, i)) != 0;
     if (!c->evaluate || !used || !can_run(f, node) || grows(g, node))
         return TN_OK;
+    bool large = false;
     for (uint32_t i = 0; i < tn_node_input_count(g, node); i++) {
         tn_value v = tn_node_input(g, node, i);
-        if (v.id && !is_constant(f, v, 0))
+        if (v.id && !is_constant(f, v, UINT64_MAX, 0))
             return TN_OK;
+        large |= v.id && !is_constant(f, v, f->bytes, 0);
+    }
+    if (large) {
+        tn_pass_note(c, g, node, "not folded: what it reads has more bytes than the cap of %" PRIu64, f->bytes);
+        return TN_OK;
     }
     if (!affordable(f, node))
         return TN_OK;

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <tenon/tenon.h>
+
 #include "ir/graph.h"
 #include "ir/tensor.h"
 #include "support/model_runs.h"

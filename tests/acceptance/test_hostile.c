@@ -12,6 +12,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include <tenon/tenon.h>
+
 #include "base/os.h"
 #include "interp/interp.h"
 #include "support/model_runs.h"

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <tenon/tenon.h>
+
 #include "support/model_runs.h"
 
 static const tn_backend backends[] = {TN_BACKEND_REFERENCE, TN_BACKEND_CPU};

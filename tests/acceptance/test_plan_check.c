@@ -7,6 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <tenon/tenon.h>
+
 #include "lower/plan.h"
 #include "runtime/model.h"
 #include "support/model_runs.h"

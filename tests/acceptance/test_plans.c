@@ -8,6 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <tenon/tenon.h>
+
 #include "base/os.h"
 #include "lower/cost.h"
 #include "runtime/model.h"

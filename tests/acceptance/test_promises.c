@@ -11,6 +11,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include <tenon/tenon.h>
+
 #include "base/os.h"
 #include "support/model_runs.h"
 

@@ -7,6 +7,8 @@
 #include <cmocka.h>
 #include <tenon/build.h>
 
+#include <tenon/tenon.h>
+
 #include "interp/oracle.h"
 #include "onnx/tensor_file.h"
 #include "ops/scalar.h"

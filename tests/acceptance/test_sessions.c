@@ -14,6 +14,8 @@
 #include <cmocka.h>
 #include <tenon/build.h>
 
+#include <tenon/tenon.h>
+
 #include "base/os.h"
 #include "ir/graph.h"
 #include "support/model_runs.h"

@@ -13,6 +13,8 @@
 #include <cmocka.h>
 #include <tenon/build.h>
 
+#include <tenon/tenon.h>
+
 #include "base/os.h"
 #include "support/model_runs.h"
 #include "support/nets.h"

@@ -8,6 +8,8 @@
 #include <cmocka.h>
 #include <tenon/build.h>
 
+#include <tenon/tenon.h>
+
 #include "base/os.h"
 #include "lower/cost.h"
 #include "runtime/session.h"

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <tenon/tenon.h>
+
 #include "support/model_runs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,6 +6,8 @@
 #include <cmocka.h>
 #include <tenon/build.h>
 
+#include <tenon/tenon.h>
+
 #include "runtime/session.h"
 #include "support/model_runs.h"
 #include "support/nets.h"

@@ -1,4 +1,6 @@
 /* Models, inputs and runs for the acceptance tests. */
+#include <tenon/tenon.h>
+
 #include "support/model_runs.h"
 
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #ifndef TESTS_SUPPORT_MODEL_RUNS_H
 #define TESTS_SUPPORT_MODEL_RUNS_H
 
-#include <tenon/tenon.h>
+#include <tenon/session.h>
 
 #include "base/buffer.h"
 

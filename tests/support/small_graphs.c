@@ -1,6 +1,8 @@
 /* Small graphs built in C, one for each part of the builder. */
 #include <stddef.h>
 
+#include <tenon/tenon.h>
+
 #include "support/model_runs.h"
 
 static void mlp(tn_graph *g) {

@@ -6,6 +6,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include <tenon/tenon.h>
+
 #include "support/model_runs.h"
 
 enum { ROUNDS = 9, LIMIT_MS = 50 };
