@@ -82,6 +82,9 @@ bool tn_contract_is_one_way(const tn_graph *g, tn_node node) {
         {"require", always}, /* whoever runs the operator checks its inputs */
         {"couple", always},
         {"tree_ensemble", always},
+        {"zip_map", always},
+        {"cast_map", always},
+        {"vectorize_map", always},
     };
     const tn_op *op = tn_node_op(g, node);
     if (op->dialect == TN_DIALECT_ONNX)
