@@ -6,16 +6,16 @@
 
 #include "kernels/host.h"
 
+/* NULL: walking is as good, or worth less code. */
 static const tn_trees_level *level_of(tn_isa isa) {
 #if defined(TN_HAVE_ISA_AVX2)
-    if (isa >= TN_ISA_AVX2)
-        return &tn_trees_avx2;
+    return isa >= TN_ISA_AVX2 ? &tn_trees_avx2 : NULL;
 #elif defined(TN_HAVE_ISA_NEON)
-    if (isa >= TN_ISA_NEON)
-        return &tn_trees_neon;
-#endif
+    return isa >= TN_ISA_NEON ? &tn_trees_neon : NULL;
+#else
     (void)isa;
     return &tn_trees_generic;
+#endif
 }
 
 typedef struct forest {
@@ -106,9 +106,9 @@ static bool takes(const tn_forest_state *t) {
 
 tn_status tn_host_trees(tn_eval *e, tn_isa isa, bool *done) {
     const tn_tensor *x = tn_eval_in(e, 0);
-    if (x->rank != 2 || x->dims[0] < TN_TREES_ROWS / 2)
-        return TN_OK;
     forest f = {.level = level_of(isa)};
+    if (!f.level || x->rank != 2 || x->dims[0] < TN_TREES_ROWS / 2)
+        return TN_OK;
     tn_status status = tn_forest_begin(e, &f.t);
     bool mine = status == TN_OK && takes(&f.t);
     f.columns = f.t.features * TN_TREES_ROWS * (int64_t)sizeof(float);
