@@ -4,11 +4,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <cmocka.h>
 #include <tenon/build.h>
 #include <tenon/session.h>
-
-#include "base/os.h"
 
 #if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define JUDGED 1
@@ -17,6 +16,13 @@
 #endif
 
 enum { TRIPS = 1000000 };
+
+/* Seconds that this process had a processor: what else runs meanwhile does not count. */
+static double processor_time(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
 
 static void below(void *ctx, tn_graph *g, const tn_value *args, tn_value *results) {
     results[0] = tn_less(g, args[0], *(tn_value *)ctx);
@@ -41,11 +47,11 @@ static void test_scalar_addition(void **state) {
     tn_tensor_set_f64(x, 0, 3);
     double best = 1e30;
     for (int round = 0; round < 7; round++) {
-        double start = tn_clock();
+        double start = processor_time();
         if (!s || tn_session_run(s, 2, (const tn_binding[]){{.name = "n", .tensor = trips}, {.name = "x", .tensor = x}},
                                  1, &(tn_output){.name = "y", .tensor = &y}) != TN_OK)
             fail_msg("%s", tn_error_message());
-        double took = (tn_clock() - start) / TRIPS;
+        double took = (processor_time() - start) / TRIPS;
         best = took < best ? took : best;
     }
     assert_true(tn_tensor_get_f64(y, 0) == TRIPS + 3);
@@ -68,11 +74,11 @@ static double best_run(tn_graph *g, tn_tensor *x) {
     tn_tensor *y = NULL;
     double best = 1e30;
     for (int round = 0; round < 9; round++) {
-        double start = tn_clock();
+        double start = processor_time();
         if (!s || tn_session_run(s, 1, &(tn_binding){.name = "x", .tensor = x}, 1,
                                  &(tn_output){.name = "y", .tensor = &y}) != TN_OK)
             fail_msg("%s", tn_error_message());
-        double took = tn_clock() - start;
+        double took = processor_time() - start;
         best = took < best ? took : best;
     }
     tn_tensor_destroy(x);
