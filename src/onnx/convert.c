@@ -55,9 +55,12 @@ static const tn_change changes[] = {
     {"Slice", 10, INTS_INPUT, "axes", 3, NULL, NULL},
     {"Slice", 10, NEW_INPUT, NULL, 4, NULL, NULL},
     {"TopK", 10, VEC_INPUT, "k", 1, NULL, NULL},
+    {"TopK", 10, STEP, NULL, 0, NULL, tn_step_narrower},
     {"Dropout", 10, NEW_OUTPUT, NULL, 1, NULL, NULL},
     {"Clip", 11, BOUND_INPUT, "min", 1, "-", NULL},
     {"Clip", 11, BOUND_INPUT, "max", 2, "+", NULL},
+    {"Flatten", 11, STEP, NULL, 0, NULL, tn_step_narrower},
+    {"Gemm", 11, STEP, NULL, 0, NULL, tn_step_narrower},
     {"Pad", 11, INTS_INPUT, "pads", 1, NULL, NULL},
     {"Pad", 11, FLOAT_INPUT, "value", 2, NULL, NULL},
     {"Resize", 11, STEP, NULL, 0, NULL, tn_step_resize},
@@ -92,8 +95,10 @@ static const tn_change changes[] = {
     {"Reshape", 14, NEW_INT, "allowzero", 0, NULL, NULL},
     {"BatchNormalization", 14, NEW_INT, "training_mode", 0, NULL, NULL},
     {"BatchNormalization", 14, NEW_OUTPUT, NULL, 1, NULL, NULL},
+    {"Identity", 14, STEP, NULL, 0, NULL, tn_step_narrower},
     {"Shape", 15, NEW_INT, "start", 0, NULL, NULL},
     {"Shape", 15, NEW_ANY, "end", 0, NULL, NULL},
+    {"Identity", 16, STEP, NULL, 0, NULL, tn_step_narrower},
     {"ScatterElements", 16, NEW_TEXT, "reduction", 0, "none", NULL},
     {"ScatterND", 16, NEW_TEXT, "reduction", 0, "none", NULL},
     {"RoiAlign", 16, NEW_TEXT, "coordinate_transformation_mode", 0, "output_half_pixel", NULL},
@@ -425,6 +430,21 @@ static tn_status rebuild(tn_convert_node *n) {
     return tn_node_remove(g, n->node);
 }
 
+/* What its text lists in an earlier operator set; what only moves elements has one meaning in all of them. */
+static tn_status check_taken(tn_convert_node *n, const tn_onnx_op *row, int from, int to) {
+    tn_dtype dtypes[8];
+    uint32_t inputs = n->inputs < 8 ? n->inputs : 8, input;
+    for (uint32_t i = 0; i < inputs; i++)
+        dtypes[i] = n->in[i].id ? tn_v_dtype_of(n->g, n->in[i], 0) : TN_DTYPE_NONE;
+    if (tn_onnx_takes(row, to, inputs, dtypes, &input))
+        return TN_OK;
+    tn_fail(TN_ERR_UNSUPPORTED,
+            "not supported: operator %s from operator set %d to %d: it does not take input %u of %s there", n->op, from,
+            to, (unsigned)input, tn_dtype_name(dtypes[input]));
+    tn_fail_at_node(n->g, n->node);
+    return TN_ERR_UNSUPPORTED;
+}
+
 static tn_status convert_steps(tn_convert_node *n, int from, int to) {
     tn_graph *g = n->g;
     n->in = tn_arena_alloc(&n->scratch, (n->inputs + ROOM) * sizeof *n->in);
@@ -448,8 +468,12 @@ static tn_status convert_steps(tn_convert_node *n, int from, int to) {
         TN_TRY(apply_step(n, v, true));
     for (int v = from; v > to; v--)
         TN_TRY(apply_step(n, v, false));
-    if (!tn_onnx_find("", n->op, to))
+    const tn_onnx_op *row = tn_onnx_find("", n->op, to);
+    if (!row)
         return tn_v_refuse(n, from < to ? to : from, from < to, "it is not there");
+    if (to < from)
+        TN_TRY(check_taken(n, row, from, to));
+    n->changed |= n->inputs && !n->in[n->inputs - 1].id; /* inputs left empty at the end may be too many there */
     return n->changed ? rebuild(n) : TN_OK;
 }
 

@@ -67,6 +67,6 @@ tn_status tn_v_put_input(tn_convert_node *n, int64_t at, tn_value value, int ver
 
 /* convert_step.c */
 tn_convert_step tn_step_resize, tn_step_softmax, tn_step_broadcasting, tn_step_upsample, tn_step_scales,
-    tn_step_dropout, tn_step_cast_names, tn_step_trips, tn_step_pad_names;
+    tn_step_dropout, tn_step_cast_names, tn_step_trips, tn_step_pad_names, tn_step_narrower;
 
 #endif

@@ -226,3 +226,31 @@ tn_status tn_step_trips(tn_convert_node *n, int version, bool up) {
         return tn_v_refuse(n, version, up, "half_pixel_symmetric");
     return TN_OK;
 }
+
+/* What an operator took only later: an axis that counts from the end, no third input, values that are no tensors. */
+tn_status tn_step_narrower(tn_convert_node *n, int version, bool up) {
+    tn_attr *axis = tn_v_attr_of(n, "axis");
+    if (up)
+        return TN_OK;
+    if (strcmp(n->op, "Gemm") == 0 && !tn_v_has_input(n, 2))
+        return tn_v_refuse(n, version, up, "it has no input C");
+    if (strcmp(n->op, "Flatten") == 0 && axis && axis->kind == TN_ATTR_INT && axis->as.i < 0) {
+        int rank = tn_value_rank(n->g, n->in[0]);
+        if (rank < 0)
+            return tn_v_refuse(n, version, up, "attribute 'axis' counts from an end that is not known");
+        axis->as.i += rank;
+        n->changed = true;
+    }
+    if (strcmp(n->op, "TopK") == 0) {
+        tn_tensor *k = n->inputs > 1 && n->in[1].id ? tn_v_constant_of(n->g, n->in[1]) : NULL;
+        if (k && k->count == 1 && tn_tensor_get_i64(k, 0) < 0)
+            return tn_v_refuse(n, version, up, "k is negative");
+    }
+    if (strcmp(n->op, "Identity") == 0) {
+        tn_type type = tn_value_type(n->g, n->in[0]);
+        if (type.id && tn_type_kind(n->g, type) != TN_KIND_TENSOR &&
+            (version == 16 || tn_type_kind(n->g, type) == TN_KIND_SEQUENCE))
+            return tn_v_refuse(n, version, up, "it passes tensors alone");
+    }
+    return TN_OK;
+}

@@ -67,6 +67,8 @@ void tn_warnings_back_to(tn_expander *ex, tn_warnings_mark mark);
 
 /* types.c: element types and ranks of a normalised node's inputs, as far as they are known, are what the operator's text says. */
 tn_status tn_expand_check_inputs(tn_expand *x);
+/* Whether a version of an operator takes inputs of these element types (TN_DTYPE_NONE: not known); *input: the first that it does not. */
+bool tn_onnx_takes(const tn_onnx_op *op, int version, uint32_t inputs, const tn_dtype *dtypes, uint32_t *input);
 /* types.c: the element type of an input, or of another that must have the same; NONE: unknown. */
 tn_dtype tn_expand_dtype_like(tn_expand *x, uint32_t input);
 /* foresee.c: what is known of the outputs of a node that waits; null types where nothing is. */

@@ -380,6 +380,24 @@ tn_status tn_expand_check_inputs(tn_expand *x) {
     return TN_OK;
 }
 
+bool tn_onnx_takes(const tn_onnx_op *op, int version, uint32_t inputs, const tn_dtype *dtypes, uint32_t *input) {
+    const input_types *row = find(op, version);
+    tn_dtype seen[5] = {TN_DTYPE_NONE};
+    const char *at = row ? row->inputs : "";
+    for (*input = 0; *input < inputs && *at; ++*input) {
+        input_form f = read_form(at);
+        tn_dtype dtype = dtypes[*input];
+        at = f.next;
+        if (!dtype || f.letter < 0 || f.letter >= 5)
+            continue;
+        uint32_t types = row->types[f.letter] & ~(row->bf16 > version ? OF(BF16) : 0);
+        if (!(types >> dtype & 1) || (seen[f.letter] && seen[f.letter] != dtype))
+            return false;
+        seen[f.letter] = dtype;
+    }
+    return true;
+}
+
 tn_dtype tn_expand_dtype_like(tn_expand *x, uint32_t input) {
     const input_types *row = find(x->row, x->version);
     tn_dtype own = tn_expand_dtype(x, input), other[5] = {TN_DTYPE_NONE};

@@ -115,6 +115,10 @@ static void operator_sets(void **state) {
     converts(one_node(13, "Dropout", "x", "y", message(), false), 7, NULL);
     converts(one_node(14, "Reshape", "x,c", "y", integer("allowzero", 1), true), 13, "allowzero");
     converts(one_node(9, "Relu", "x", "y", message(), false), 26, NULL);
+    /* what an earlier text does not list is refused, or told in its words */
+    converts(one_node(13, "Equal", "x,x", "y", message(), false), 9, "Equal");
+    converts(one_node(13, "Flatten", "x", "y", integer("axis", -1), false), 9, NULL);
+    converts(one_node(13, "Clip", "x,,", "y", message(), false), 9, NULL);
     converts(one_node(26, "Relu", "x", "y", message(), false), 6, NULL);
 }
 
