@@ -73,6 +73,14 @@ tn_dtype tn_v_dtype_of(const tn_graph *g, tn_value value, int depth) {
         return (tn_dtype)to->as.i;
     if (strcmp(op, "onnx.Constant") == 0 && constant && constant->kind == TN_ATTR_TENSOR)
         return (tn_dtype)constant->as.tensor->dtype;
+    const tn_attr *made = tn_node_attr(g, from, "dtype");
+    bool random = strncmp(op, "onnx.Random", 11) == 0;
+    if (random && made && made->kind == TN_ATTR_INT)
+        return (tn_dtype)made->as.i;
+    if (random && !tn_node_input_count(g, from))
+        return TN_F32;
+    if (random) /* as its input */
+        return tn_v_dtype_of(g, tn_node_input(g, from, 0), depth + 1);
     for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
         if (strcmp(op + 5, passing[i]) == 0 && tn_node_input_count(g, from))
             return tn_v_dtype_of(g, tn_node_input(g, from, 0), depth + 1);
