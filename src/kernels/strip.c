@@ -10,6 +10,21 @@ static void piece(void *ctx, tn_strip_range *range) {
         tn_strip_run(&s, TN_STRIP_BEFORE, &b, NULL);
 }
 
+/* A kernel that is one block. */
+static void run_whole(const tn_resolved *r) {
+    tn_strip s;
+    int64_t at[TN_MACHINE_AXES] = {0};
+    tn_strip_block b = {.at = at, .axis = r->outer - 1, .tile = -1, .n = 1, .rows = 1};
+    if (r->outer)
+        b.n = r->extent[b.axis];
+    if (r->outer == 2) {
+        b.tile = 0;
+        b.rows = r->extent[0];
+    }
+    tn_strip_begin(&s, r);
+    tn_strip_run(&s, TN_STRIP_BEFORE, &b, NULL);
+}
+
 /* An axis along which an operand lies side by side while it strides along the innermost: rows along that axis are walked together,
    a line of the cache at a time. -1: none. */
 static int crossed_axis(const tn_resolved *r) {
@@ -31,6 +46,11 @@ void tn_strip_run_resolved(const tn_resolved *r, tn_pool *pool) {
         return;
     const tn_strip_program *p = r->kernel->program;
     int crossed = crossed_axis(r);
+    if (r->outer <= 2 && r->outputs_count <= p->length && crossed < 0) {
+        if (r->outputs_count)
+            run_whole(r);
+        return;
+    }
     tn_strip_walk w = {.r = r,
                        .axis = r->outer - 1,
                        .tile = crossed >= 0   ? crossed

@@ -422,8 +422,23 @@ static int64_t finish_across(const tn_finish *f, int rows, int64_t columns, int6
     return whole;
 }
 
+/* Few rows to which rows are added: a step of a recurrence, whose products with its input were formed before. */
+static void finish_sum(int rows, int64_t columns, float *const *c, const float *const *all) {
+    for (int i = 0; i < rows; i++) {
+        int64_t j = 0;
+        for (; j + WIDTH <= columns; j += WIDTH)
+            store(c[i] + j, load(c[i] + j) + load(all[i] + j));
+        if (j < columns)
+            store_part(c[i] + j, load_part(c[i] + j, columns - j) + load_part(all[i] + j, columns - j), columns - j);
+    }
+}
+
 static void finish(const tn_finish *f, int rows, int64_t columns, int64_t first, float *const *c,
                    const float *const *all) {
+    if (rows < 4 && f->steps == 1 && f->step[0].form == TN_FINISH_ALL && f->step[0].op == TN_FINISH_ADD) {
+        finish_sum(rows, columns, c, all);
+        return;
+    }
     for (int64_t j = rows < 4 ? finish_across(f, rows, columns, first, c, all) : 0; j < columns; j += COLUMNS)
         for (int i = 0, step; i < rows; i += step) {
             float *to[4];
