@@ -324,20 +324,24 @@ static bool listed(const char *list, const char *name) {
     return false;
 }
 
+/* Types that nothing had before are those of any input; others of the first. */
 static tn_status check_types(tn_convert_node *n, const tn_change *c) {
     const tn_attr *to = tn_v_attr_of(n, "to"), *value = tn_v_attr_of(n, "value");
-    tn_dtype types[5] = {
-        tn_v_has_input(n, 0) ? tn_v_dtype_of(n->g, n->in[0], 0) : TN_DTYPE_NONE,
-        tn_value_dtype(n->g, tn_node_output(n->g, n->node, 0)),
-        to && to->kind == TN_ATTR_INT && to->as.i > 0 && to->as.i < TN_DTYPE_COUNT ? (tn_dtype)to->as.i : TN_DTYPE_NONE,
-        value && value->kind == TN_ATTR_TENSOR ? (tn_dtype)value->as.tensor->dtype : TN_DTYPE_NONE,
-        strcmp(c->op, "*") == 0 && tn_v_has_input(n, 2) ? tn_v_dtype_of(n->g, n->in[2], 0) : TN_DTYPE_NONE};
-    for (int i = 0; i < 5; i++)
-        if (types[i] != TN_DTYPE_NONE && listed(c->text, tn_dtype_name(types[i]))) {
-            char why[80];
-            snprintf(why, sizeof why, "it does not admit %s before", tn_dtype_name(types[i]));
-            return tn_v_refuse(n, c->version, false, why);
-        }
+    uint32_t inputs = strcmp(c->op, "*") == 0 ? n->inputs : n->inputs > 0, more = 3;
+    tn_dtype types[3] = {tn_value_dtype(n->g, tn_node_output(n->g, n->node, 0)),
+                         to && to->kind == TN_ATTR_INT && to->as.i > 0 && to->as.i < TN_DTYPE_COUNT ? (tn_dtype)to->as.i
+                                                                                                    : TN_DTYPE_NONE,
+                         value && value->kind == TN_ATTR_TENSOR ? (tn_dtype)value->as.tensor->dtype : TN_DTYPE_NONE};
+    for (uint32_t i = 0; i < inputs + more; i++) {
+        tn_dtype type = i < more                      ? types[i]
+                        : tn_v_has_input(n, i - more) ? tn_v_dtype_of(n->g, n->in[i - more], 0)
+                                                      : TN_DTYPE_NONE;
+        if (type == TN_DTYPE_NONE || !listed(c->text, tn_dtype_name(type)))
+            continue;
+        char why[80];
+        snprintf(why, sizeof why, "it does not admit %s before", tn_dtype_name(type));
+        return tn_v_refuse(n, c->version, false, why);
+    }
     return TN_OK;
 }
 
