@@ -197,14 +197,19 @@ tn_status tn_step_trips(tn_convert_node *n, int version, bool up) {
         return TN_OK;
     }
     if (strcmp(n->op, "Split") == 0) { /* equal parts must be counted */
-        if (up && !tn_v_has_input(n, 1) && !tn_v_attr_of(n, "num_outputs"))
-            tn_v_add(n, TN_A_INT("num_outputs", tn_node_output_count(n->g, n->node)));
-        else if (!up && (a = tn_v_attr_of(n, "num_outputs"))) {
-            int rank = tn_value_rank(n->g, n->in[0]);
-            const tn_attr *axis = tn_v_attr_of(n, "axis");
-            int64_t size, at = axis ? axis->as.i : 0, parts = a->as.i;
-            if (rank < 0 || !tn_dim_is_const(n->g, tn_value_dim(n->g, n->in[0], (int)at), &size) || parts < 1 ||
-                size % parts)
+        int rank = tn_value_rank(n->g, n->in[0]);
+        const tn_attr *axis = tn_v_attr_of(n, "axis");
+        int64_t size, at = axis ? axis->as.i : 0, parts = tn_node_output_count(n->g, n->node);
+        bool known =
+            rank > 0 && at >= -rank && at < rank && tn_dim_is_const(n->g, tn_value_dim(n->g, n->in[0], (int)at), &size);
+        if (up && !tn_v_has_input(n, 1) && !tn_v_attr_of(n, "num_outputs")) {
+            if (known && size % parts) /* an error before, a smaller part since */
+                return tn_v_refuse(n, version, up, "its parts are not equal");
+            tn_v_add(n, TN_A_INT("num_outputs", parts));
+        }
+        if (!up && (a = tn_v_attr_of(n, "num_outputs"))) {
+            parts = a->as.i;
+            if (!known || parts < 1 || size % parts)
                 return tn_v_refuse(n, version, up, "its parts are not known to be equal");
             tn_v_drop(n, a);
         }
