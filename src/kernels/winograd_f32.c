@@ -148,6 +148,15 @@ static int64_t run_offset(const run *u, const tn_resolved_access *a) {
     return u->image * a->stride[IMAGE] + u->i * a->stride[TALL] + u->j * a->stride[WIDE];
 }
 
+/* Fetches n floats. It is no access: any address will do. */
+static inline void fetch(const float *at, int64_t n, bool to_write) {
+    for (int64_t i = 0; i < n; i += TN_GEMM_LINE / (int64_t)sizeof(float))
+        if (to_write)
+            __builtin_prefetch((const void *)((uintptr_t)at + (uintptr_t)i * sizeof(float)), 1);
+        else
+            __builtin_prefetch((const void *)((uintptr_t)at + (uintptr_t)i * sizeof(float)), 0);
+}
+
 /* Turns the lines that a run reads; from: its first input. */
 static void turn_lines(const winograd *w, const scratch *s, const run *u, const float *from) {
     const tn_resolved_access *x = &w->r->operand[0];
@@ -193,6 +202,10 @@ static void transform_run(const winograd *w, const scratch *s, const run *u, flo
                                      ? first + i * tall + j * wide
                                      : s->zeros;
         }
+        if (in_line) /* what the next tile reads and this one does not */
+            for (int i = 0; i < w->n; i++)
+                for (int j = 2; j < w->n; j++)
+                    fetch(pixel[i * w->n + j] + w->m * wide, w->channels, false);
         w->in(w->channels, pixel, to, w->pitch);
     }
 }
@@ -255,6 +268,8 @@ static void end_run(const winograd *w, const run *u, const float *sums, int64_t 
                     all[outputs] = other + i * also->stride[TALL] + (tile * w->m + j) * also->stride[WIDE];
                 outputs++;
             }
+        for (int k = 0; k < outputs; k++) /* what the next tile writes */
+            fetch(to[k] + w->m * wide, count, true);
         w->out(sums, w->sums_pitch, made);
         if (w->finishes)
             level->finish(&w->finish, outputs, count, column, inside, other ? all : NULL);
