@@ -13,6 +13,7 @@
 #define GROUP 256             /* summed elements: a panel of so many stays in L1 */
 #define BLOCK_BYTES (1 << 18) /* of a block's transformed inputs */
 #define TILES_LEAST 24        /* of a block: fewer, and weights pass too often */
+#define BLOCK_MOST (8 << 20)  /* bytes, whatever that says */
 #define TILES_MOST 96
 #define WORTH (1 << 17) /* multiply-adds: less is not worth another thread */
 #define POINTS (TN_WINOGRAD_MOST * TN_WINOGRAD_MOST)
@@ -73,8 +74,9 @@ static void describe(winograd *w, const tn_resolved *r) {
 static void cut(winograd *w, int threads) {
     int64_t points = (int64_t)w->n * w->n, rows = w->level->rows;
     w->row = (w->channels + 15) & ~(int64_t)15;
-    int64_t most = BLOCK_BYTES / (int64_t)sizeof(float) / (points * w->row) / rows * rows;
+    int64_t tile = points * w->row * (int64_t)sizeof(float), most = BLOCK_BYTES / tile / rows * rows;
     most = most < TILES_LEAST ? TILES_LEAST : most > TILES_MOST ? TILES_MOST : most;
+    most = most * tile > BLOCK_MOST ? BLOCK_MOST / tile + 1 : most;
     double worth = (double)w->tiles * (double)points * (double)w->channels * (double)w->columns / WORTH;
     int64_t wanted = threads > 1 ? 4 * threads : 1;
     wanted = worth < 1 ? 1 : worth < (double)wanted ? (int64_t)worth : wanted;
