@@ -240,6 +240,18 @@ static tn_status take_args(tn_lowerer *l, const loop *o, tn_region region) {
     return TN_OK;
 }
 
+/* Whether nothing that a region does is seen but by its results. */
+static bool is_quiet(const tn_graph *g, tn_region region) {
+    for (tn_node n = tn_region_first(g, region); n.id; n = tn_node_next(g, n)) {
+        if (tn_node_has_trait(g, n, TN_EFFECT | TN_CALL))
+            return false;
+        for (uint32_t r = 0; r < tn_node_region_count(g, n); r++)
+            if (!is_quiet(g, tn_node_region(g, n, r)))
+                return false;
+    }
+    return true;
+}
+
 /* Whether a value is none of the regions of a node. */
 static bool is_outside(const tn_graph *g, tn_value v, tn_node node) {
     tn_node from = tn_value_producer(g, v);
@@ -278,7 +290,7 @@ static tn_status begin_while(tn_lowerer *l, tn_node node, loop *o) {
     tn_loop record = {.limit = UINT32_MAX};
     uint32_t counter;
     tn_value limit = tn_while_limit(g, node, &counter);
-    if (limit.id && is_outside(g, limit, node) && tn_value_rank(g, limit) == 0 &&
+    if (limit.id && is_outside(g, limit, node) && is_quiet(g, o->condition) && tn_value_rank(g, limit) == 0 &&
         (tn_value_dtype(g, limit) == TN_I64 || tn_value_dtype(g, limit) == TN_I32)) {
         record.counted = true;
         record.limit = tn_lowering_value(l, limit);
@@ -382,19 +394,12 @@ tn_status tn_lower_loops(tn_lowerer *l, uint32_t count, const tn_node *nodes) {
     return have ? lower_code(l, &loops[0]) : TN_OK;
 }
 
-/* Whether a loop can be lowered later than in its turn: nothing that it does is seen but by its results. */
-static bool is_quiet(const tn_graph *g, tn_node node) {
-    for (uint32_t r = 0; r < tn_node_region_count(g, node); r++)
-        for (tn_node n = tn_region_first(g, tn_node_region(g, node, r)); n.id; n = tn_node_next(g, n))
-            if (tn_node_has_trait(g, n, TN_EFFECT | TN_CALL) || !is_quiet(g, n))
-                return false;
-    return true;
-}
-
 bool tn_lowering_is_loop(const tn_lowerer *l, tn_node node) {
     const tn_op *op = tn_node_op(l->graph, node);
-    return op->lowering == TN_LOWER_CONTROL && (op->code == TN_FLOW_SCAN || op->code == TN_FLOW_WHILE) &&
-           is_quiet(l->graph, node);
+    bool is = op->lowering == TN_LOWER_CONTROL && (op->code == TN_FLOW_SCAN || op->code == TN_FLOW_WHILE);
+    for (uint32_t r = 0; r < tn_node_region_count(l->graph, node) && is; r++)
+        is = is_quiet(l->graph, tn_node_region(l->graph, node, r));
+    return is;
 }
 
 /* Whether `reader` reads what a node gives, itself or in its regions. */

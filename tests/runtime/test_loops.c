@@ -262,6 +262,39 @@ static void test_counted(void **state) {
         }
 }
 
+static void below_aloud(void *ctx, tn_graph *g, const tn_value *v, tn_value *r) {
+    tn_print(g, v[1], "before");
+    below(ctx, g, v, r);
+}
+
+static void count_line(void *ctx, const char *text) {
+    *(int *)ctx += strstr(text, "before") != NULL;
+}
+
+/* A condition that prints is computed before every trip, whatever it decides by. */
+static void test_condition_that_prints(void **state) {
+    (void)state;
+    tn_graph *g = tn_graph_create();
+    tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE(3)), out[2], n = tn_input(g, "n", TN_I64, TN_SCALAR);
+    tn_value init[2] = {tn_scalar(g, TN_I64, 0), x};
+    built(tn_while(g, 2, init, NULL, below_aloud, doubling, &n, 0, out));
+    tn_set_output(g, "y", out[1]);
+    tn_lower_options o = {.level = 1, .isa = tn_cpu_best(), .kernels = tn_kernels()};
+    tn_plan *p = tn_lower(NULL, g, &o);
+    assert_non_null(p);
+    int64_t three = 3;
+    int lines = 0;
+    tn_object *in[2] = {tn_tensor_object(counted(TN_F32, 1, &three, 0)), tn_tensor_object(counted(TN_I64, 0, NULL, 3))},
+              *got = NULL;
+    tn_execute_options run = {.log = count_line, .log_ctx = &lines};
+    assert_int_equal(tn_execute(p, &run, in, &got), TN_OK);
+    assert_int_equal(lines, 4);
+    tn_object_destroy(got);
+    tn_object_destroy(in[0]);
+    tn_object_destroy(in[1]);
+    tn_plan_destroy(p);
+}
+
 /* What is scanned together has one length. */
 static void add_rows(void *ctx, tn_graph *g, const tn_value *v, tn_value *r) {
     (void)ctx;
@@ -387,9 +420,14 @@ static void test_in_turn(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scan),         cmocka_unit_test(test_no_copies),
-                                       cmocka_unit_test(test_nested),       cmocka_unit_test(test_while),
-                                       cmocka_unit_test(test_counted),      cmocka_unit_test(test_lengths_that_differ),
-                                       cmocka_unit_test(test_side_by_side), cmocka_unit_test(test_in_turn)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scan),
+                                       cmocka_unit_test(test_no_copies),
+                                       cmocka_unit_test(test_nested),
+                                       cmocka_unit_test(test_while),
+                                       cmocka_unit_test(test_counted),
+                                       cmocka_unit_test(test_condition_that_prints),
+                                       cmocka_unit_test(test_lengths_that_differ),
+                                       cmocka_unit_test(test_side_by_side),
+                                       cmocka_unit_test(test_in_turn)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
