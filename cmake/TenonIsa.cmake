@@ -45,7 +45,7 @@ function(tenon_isa_objects library out)
                              # Nobody reads floating-point exception flags; values are not touched.
                              -fno-trapping-math $<$<CONFIG:Release>:${optimise}>
                              # what is left of vectors is a loop, not a ladder: a quarter less code
-                             $<$<C_COMPILER_ID:GNU>:--param=max-completely-peel-times=8>)
+                             "$<$<C_COMPILER_ID:GNU>:--param=max-completely-peel-times=8;--param=vect-epilogues-nomask=0>")
       target_link_libraries(tenon_isa_${level} PRIVATE tenon_flags)
       set_target_properties(tenon_isa_${level} PROPERTIES POSITION_INDEPENDENT_CODE ON)
       target_compile_definitions(${library} PRIVATE TN_HAVE_ISA_${upper}=1)
