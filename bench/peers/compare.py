@@ -1,8 +1,9 @@
 """Tenon and its peers on the same model, inputs and threads, in turns: see bench/compare --help."""
-import argparse, glob, json, math, os, random, shutil, subprocess, sys, tempfile
+import argparse, glob, importlib.util, json, math, os, random, shutil, subprocess, sys, tempfile
 import numpy as np
 import onnx
 
+PEERS = {'onnxruntime': 'onnxruntime', 'openvino': 'openvino', 'mnn': 'MNN', 'pytorch': 'torch'}  # and their modules
 HERE = os.path.dirname(os.path.abspath(__file__))
 NAMES = {'float32': 'f32', 'float64': 'f64', 'float16': 'f16', 'int64': 'i64', 'int32': 'i32', 'int16': 'i16',
          'int8': 'i8', 'uint8': 'u8', 'uint16': 'u16', 'uint32': 'u32', 'uint64': 'u64', 'bool': 'bool'}
@@ -137,13 +138,14 @@ def main():
     p.add_argument('models', nargs='+', metavar='MODEL', help='a file, or a folder that holds model.onnx')
     p.add_argument('--threads', default='1,2', help='numbers of threads, separated by commas (default: 1,2)')
     p.add_argument('--rounds', type=int, default=15, help='rounds in turns (default: 15)')
-    p.add_argument('--peer', action='append', choices=['onnxruntime', 'openvino'], help='default: both')
+    p.add_argument('--peer', action='append', choices=PEERS, help='may be given more than once; default: all that are '
+                   'installed (PyTorch, for graphs of a few operators, only where it is: pip install torch)')
     p.add_argument('--dim', action='append', default=[], metavar='NAME=N', help='size of a free dimension (default: 1)')
     p.add_argument('--seed', type=int, default=1)
     p.add_argument('--json', action='store_true', help='one JSON document instead of the table')
     p.add_argument('--worker', required=True, help=argparse.SUPPRESS)
     a = p.parse_args()
-    a.peer = a.peer or ['onnxruntime', 'openvino']
+    a.peer = a.peer or [p for p, module in PEERS.items() if importlib.util.find_spec(module)]
     rows = []
     if not a.json:
         print(f'{"model":22} {"thr":>3} {"system":12} {"median ms":>10} {"min ms":>9} {"ratio":>6} {"95 % bounds":>13} '
