@@ -155,10 +155,9 @@ static tn_status tell(tn_frame *f) {
             count_part(f, m, &t->event);
             t->version = f->version;
         }
-        tn_profile_event e = t->event;
-        e.start = q->tick * (double)(m->start - q->began);
-        e.seconds = q->tick * (double)(m->end - m->start);
-        f->options->profile(f->options->profile_user, &e);
+        t->event.start = q->tick * (double)(int64_t)(m->start - q->began); /* signed: cheaper to convert */
+        t->event.seconds = q->tick * (double)(int64_t)(m->end - m->start);
+        f->options->profile(f->options->profile_user, &t->event);
     }
     q->marks = 0;
     return TN_OK;
