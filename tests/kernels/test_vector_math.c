@@ -34,7 +34,7 @@ static const struct {
     {TN_SCALAR_EXP, exp, 1.0},   {TN_SCALAR_EXPM1, expm1, 1.7},
     {TN_SCALAR_LOG, log, 1.0},   {TN_SCALAR_LOG1P, log1p, 1.0},
     {TN_SCALAR_TANH, tanh, 2.7}, {TN_SCALAR_SIGMOID, sigmoid, 2.5},
-    {TN_SCALAR_ERF, erf, 1.6},   {TN_SCALAR_SIN, sin, 0.51},
+    {TN_SCALAR_ERF, erf, 6.6},   {TN_SCALAR_SIN, sin, 0.51},
     {TN_SCALAR_COS, cos, 0.51},  {TN_SCALAR_RSQRT, reciprocal_root, 1.5},
 };
 
@@ -85,6 +85,8 @@ static void test_bounds(void **s) {
                 tn_strip_best(levels[l].isa)->op[functions[k].op][TN_STRIP_F32](n, x, NULL, NULL, y);
                 for (int i = 0; i < n; i++) {
                     double d = distance(want[i], y[i]);
+                    if (functions[k].op == TN_SCALAR_ERF)
+                        assert_false(fabsf(y[i]) > 1);
                     if (d > worst[l]) {
                         worst[l] = d;
                         at[l] = x[i];
