@@ -94,6 +94,26 @@ const void *tn_strip_load(tn_strip *s, int i, const tn_strip_block *b) {
     return to;
 }
 
+/* Whether an operand is the same number everywhere. */
+static bool is_uniform(const tn_resolved *r, const tn_resolved_access *a) {
+    int64_t strides = a->guards;
+    for (int i = 0; i < r->outer + r->inner; i++)
+        strides |= r->extent[i] > 1 ? a->stride[i] : 0;
+    return strides == 0;
+}
+
+/* What strips of some length need not load again. */
+static void load_first(tn_strip *s, int i, const tn_strip_block *b) {
+    const tn_resolved_access *a = &s->r->operand[i];
+    s->seen |= (uint64_t)1 << i;
+    if (b->n * b->rows < 64 || !is_uniform(s->r, a))
+        return;
+    char *to = s->buffer + s->program->buffer[i] * s->program->pitch;
+    s->program->level->load[a->dtype](s->program->length, a->base, 0, to);
+    s->reg[i] = to;
+    s->standing |= (uint64_t)1 << i;
+}
+
 static char *output_at(const tn_strip *s, int i, const tn_strip_block *b) {
     const tn_resolved_access *a = &s->r->output[i];
     return a->base + tn_machine_offset(a, s->r->outer, b->at) * a->element;
@@ -209,6 +229,7 @@ void tn_strip_begin(tn_strip *s, const tn_resolved *r) {
     s->program = r->kernel->program;
     for (int i = 0; i < r->kernel->operands; i++)
         s->loaded[i] = NULL;
+    s->seen = s->standing = 0;
     s->fetches = r->outputs_count * r->output[0].element >= FETCH_BYTES;
     s->apart_at = s->apart_n = s->apart_rows = 0;
     s->apart_axis = s->program->apart ? -1 : -2;
@@ -250,10 +271,21 @@ void tn_strip_codes(const tn_strip_program *p, tn_strip_part part, int64_t n, co
 void tn_strip_compute(tn_strip *s, tn_strip_part part, const tn_strip_block *b, void *result) {
     const tn_strip_program *p = s->program;
     for (int i = 0; i < s->r->kernel->operands; i++)
-        if (p->uses[part] >> i & 1)
-            s->reg[i] = tn_strip_load(s, i, b);
+        if ((p->uses[part] & ~s->standing) >> i & 1) {
+            if (!(s->seen >> i & 1))
+                load_first(s, i, b);
+            if (!(s->standing >> i & 1))
+                s->reg[i] = tn_strip_load(s, i, b);
+        }
     uint64_t made = part == TN_STRIP_AFTER && p->apart && have_apart(s, b) ? p->apart : 0;
     tn_strip_codes(p, part, b->n * b->rows, s->reg, s->buffer, p->pitch, made, result);
+}
+
+/* The lines that the last code would wait for. */
+static void fetch(const tn_strip *s, const tn_strip_block *b, char *to) {
+    int64_t n = b->n * b->rows;
+    for (int64_t i = 0; i < n * s->r->output[0].element; i += 64)
+        __builtin_prefetch(to + i, 1);
 }
 
 void tn_strip_run(tn_strip *s, tn_strip_part part, const tn_strip_block *b, const void *reduced) {
@@ -264,9 +296,8 @@ void tn_strip_run(tn_strip *s, tn_strip_part part, const tn_strip_block *b, cons
     bool direct = p->direct && p->first[part] < p->first[part + 1] && is_linear(&s->r->output[0], b) &&
                   (stride_of(&s->r->output[0], b->axis) == 1 || b->n * b->rows == 1);
     char *to = direct ? output_at(s, 0, b) : NULL;
-    if (direct && s->fetches && p->first[part + 1] - p->first[part] > 1) /* the last code would wait for its lines */
-        for (int64_t i = 0; i < b->n * b->rows * s->r->output[0].element; i += 64)
-            __builtin_prefetch(to + i, 1);
+    if (direct && s->fetches && p->first[part + 1] - p->first[part] > 1)
+        fetch(s, b, to);
     tn_strip_compute(s, part, b, to);
     for (int i = direct ? 1 : 0; i < k->outputs; i++)
         store(s, i, b);

@@ -126,6 +126,7 @@ typedef struct tn_strip {
     /* what operands' buffers hold */
     const char *loaded[TN_MACHINE_REGISTERS];
     int64_t loaded_n[TN_MACHINE_REGISTERS], loaded_rows[TN_MACHINE_REGISTERS];
+    uint64_t seen, standing; /* operands that were loaded; those that are one number, of which the buffer is full */
     /* what codes apart have made: the same for all rows where their operands lie along `apart_axis` alone (-1: no axis; -2: they do not) */
     bool fetches; /* lines of the output, before they are written */
     int apart_axis;
