@@ -56,6 +56,8 @@ static void describe(tn_gemm *g, const tn_resolved *r, const tn_kernel *k) {
     g->r = r;
     for (int i = 0; i < 2; i++)
         g->load[i] = k->operand[i].dtype == TN_F32 ? NULL : strip->load[k->operand[i].dtype];
+    if (k->operand[0].dtype == TN_F16)
+        g->load[0] = g->level->half->widen_f16;
     g->round = strip->round[k->reduced];
     g->column = -1;
     g->m = g->n = g->k = g->batches = 1;
@@ -203,9 +205,10 @@ typedef struct scratch {
     tn_gemm_row *row;
     const float **table;
     int64_t *length;
-    float *zeros, *rows, *line, *panel, *sums;
+    float *zeros, *rows, *panel, *sums;
     float **out;
-    const float **all; /* rows of what ends them */
+    const char **all; /* rows of what ends them */
+    uint16_t **to;    /* where rows of 16-bit floats go */
     void *lines;
     char *place; /* NULL: `small` does */
     _Alignas(64) char small[4096];
@@ -222,29 +225,29 @@ static size_t scratch_lay(const tn_gemm *g, int64_t rows, int64_t width, scratch
            length = aligned((size_t)g->segments * sizeof *s->length),
            zeros = aligned((size_t)g->segment * sizeof(float)),
            packed = g->direct ? 0 : aligned((size_t)(rows * g->pitch) * sizeof(float)),
-           line = g->interleaved && g->load[0] ? aligned((size_t)(g->level->rows * g->pitch) * sizeof(float)) : 0,
            panel = g->packed ? 0 : aligned((size_t)(g->k * g->level->columns) * sizeof(float)),
            sums = g->in_place ? 0 : aligned((size_t)(rows * width) * sizeof(float)),
            out = aligned((size_t)rows * sizeof *s->out),
            all = g->finishes && g->finish.all ? aligned((size_t)rows * sizeof *s->all) : 0,
+           to = g->finishes && !g->in_place ? aligned((size_t)rows * sizeof *s->to) : 0,
            lines = g->by_lines ? aligned(tn_gemm_lines_bytes(g)) : 0;
     if (g->by_lines)
-        table = packed = line = 0;
+        table = packed = 0;
     if (p) {
         s->row = (tn_gemm_row *)(void *)p;
         s->table = (const float **)(void *)(p += row);
         s->length = (int64_t *)(void *)(p += table);
         s->zeros = (float *)(void *)(p += length);
         s->rows = (float *)(void *)(p += zeros);
-        s->line = (float *)(void *)(p += packed);
-        s->panel = (float *)(void *)(p += line);
+        s->panel = (float *)(void *)(p += packed);
         s->sums = (float *)(void *)(p += panel);
         s->out = (float **)(void *)(p += sums);
-        s->all = all ? (const float **)(void *)(p + out) : NULL;
-        s->lines = p + out + all;
+        s->all = all ? (const char **)(void *)(p + out) : NULL;
+        s->to = to ? (uint16_t **)(void *)(p + out + all) : NULL;
+        s->lines = p + out + all + to;
         memset(s->zeros, 0, zeros);
     }
-    return row + table + length + zeros + packed + line + panel + sums + out + all + lines;
+    return row + table + length + zeros + packed + panel + sums + out + all + to + lines;
 }
 
 static bool scratch_make(tn_gemm *g, int64_t rows, scratch *s) {
@@ -269,11 +272,18 @@ static int64_t group_start(const tn_gemm *g, int64_t group, int64_t *segment) {
 
 /* What is done with a tile's sums when they are whole. */
 static void end_tile(const tn_gemm *g, const scratch *s, const tn_gemm_tile *t, int64_t row, int64_t panel) {
-    const float *all[TN_GEMM_MAX_ROWS];
+    const void *all[TN_GEMM_MAX_ROWS];
+    uint16_t *to[TN_GEMM_MAX_ROWS];
     int64_t first = panel * g->level->columns;
     for (int j = 0; j < t->rows && s->all; j++)
-        all[j] = s->all[row + j] + first;
-    g->level->finish(&g->finish, t->rows, t->columns, first, t->c, s->all ? all : NULL);
+        all[j] = s->all[row + j] + first * g->r->operand[g->finish.all].element;
+    if (g->in_place) {
+        g->level->finish(&g->finish, t->rows, t->columns, first, t->c, s->all ? all : NULL);
+        return;
+    }
+    for (int j = 0; j < t->rows; j++)
+        to[j] = s->to[row + j] + first;
+    g->level->half->finish(&g->finish, t->rows, t->columns, first, t->c, s->all ? all : NULL, to);
 }
 
 /* Adds group `group` of the sums of one panel, rows in tiles. Meanwhile the columns that are read next are fetched. */
@@ -402,14 +412,19 @@ static void find_rows(const tn_gemm *g, const scratch *s, int64_t *at, int64_t r
             for (int j = 0; j < a->guards; j++)
                 s->row[i].guard[j] = s->row[i - 1].guard[j] + a->guard[j].coef[last];
             s->out[i] = s->out[i - 1] + c->stride[last];
+            if (s->to)
+                s->to[i] = s->to[i - 1] + c->stride[last];
             if (s->all)
-                s->all[i] = s->all[i - 1] + also->stride[last];
+                s->all[i] = s->all[i - 1] + also->stride[last] * also->element;
             continue;
         }
         tn_gemm_row_at(g, at, &s->row[i]);
-        s->out[i] = (float *)c->base + tn_machine_offset(c, r->outer, at);
+        int64_t offset = tn_machine_offset(c, r->outer, at);
+        s->out[i] = (float *)c->base + offset;
+        if (s->to)
+            s->to[i] = (uint16_t *)(void *)c->base + offset;
         if (s->all)
-            s->all[i] = (const float *)(const void *)also->base + tn_machine_offset(also, r->outer, at);
+            s->all[i] = also->base + tn_machine_offset(also, r->outer, at) * also->element;
     }
 }
 
@@ -441,7 +456,7 @@ static void piece(void *ctx, int64_t index) {
     } else if (g->direct)
         tn_gemm_point_rows(g, s.row, rows, s.zeros, s.table);
     else if (g->interleaved)
-        tn_gemm_interleave_rows(g, s.row, rows, s.length, s.rows, s.line, s.table);
+        tn_gemm_interleave_rows(g, s.row, rows, s.length, s.rows, s.table);
     else
         tn_gemm_pack_rows(g, s.row, rows, s.rows, s.table);
     for (int64_t to; panel < end; panel = to) {
@@ -454,7 +469,7 @@ static void piece(void *ctx, int64_t index) {
             tn_gemm_lines_sum(g, s.row, rows, first, packed, s.out, s.lines);
         else
             sum_panels(g, &s, rows, panel, to, packed, unpacked);
-        if (!g->in_place || (r->kernel->epilogue && (!g->finishes || g->by_lines)))
+        if (!g->finishes && (!g->in_place || r->kernel->epilogue))
             epilogues(g, at, s.out, first, rows, from, width);
     }
     scratch_free(g, &s);
@@ -505,11 +520,14 @@ static void run_few(const tn_kernel_args *args, const tn_gemm_few *f, const tn_g
         c[i] = (float *)(void *)(c_base + f->c[i]);
     }
     tn_finish finish = f->finish;
-    const float *all[TN_GEMM_MAX_ROWS] = {NULL};
+    const void *all[TN_GEMM_MAX_ROWS] = {NULL};
     for (int s = 0; s < finish.steps; s++) {
-        finish.step[s].at = (const float *)(const void *)((const char *)args->slot[f->with_slot[s]] + f->with[s]);
-        for (int i = 0; i < f->rows && finish.step[s].form == TN_FINISH_ALL; i++)
-            all[i] = finish.step[s].at + f->all[i];
+        tn_finish_step *step = &finish.step[s];
+        const float *at = (const float *)(const void *)((const char *)args->slot[f->with_slot[s]] + f->with[s]);
+        step->at = at;
+        step->one = step->form == TN_FINISH_ONE ? *at : 0;
+        for (int i = 0; i < f->rows && step->form == TN_FINISH_ALL; i++)
+            all[i] = at + f->all[i];
     }
     tn_gemm_tile t = {.rows = f->rows, .runs = 1, .length = &f->k, .a = a, .step = 1, .apart = f->k * level->columns};
     int64_t panels = (f->n + level->columns - 1) / level->columns, panel;
@@ -549,7 +567,10 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
     }
     g->failed = 0;
     g->backwards = args->backwards;
-    g->finishes = r->outputs_count && g->in_place && k->epilogue && tn_finish_make(&g->finish, r, g->column);
+    bool narrow = r->outputs_count && k->reduced != TN_F32,
+         aligned = g->column < 0 || r->output[0].stride[g->column] == 1;
+    g->finishes = r->outputs_count && !g->by_lines && (narrow ? aligned : g->in_place && k->epilogue) &&
+                  tn_finish_make(&g->finish, r, g->column);
     if (fresh && r->outputs_count)
         learn_few(args, g);
     if (r->outputs_count) {

@@ -47,7 +47,7 @@ typedef struct tn_gemm {
     bool direct;               /* rows are read in place */
     bool interleaved;          /* else: packed rows stand element by element as tiles read them */
     bool in_place;             /* sums are formed in the output itself */
-    bool finishes;             /* and end as `finish` says, tile by tile */
+    bool finishes; /* they end as `finish` says, tile by tile: in place, or as 16-bit floats in the output */
     tn_finish finish;
     bool by_lines; /* sums are formed as `lines` says */
     tn_gemm_lines lines;
@@ -77,10 +77,9 @@ void tn_gemm_point_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, 
                         const float **table);
 /* The same of rows copied to `to`, so that their summed elements lie side by side, `pitch` apart. */
 void tn_gemm_pack_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, float *to, const float **table);
-/* The same of rows whose summed elements lie side by side: the rows of a tile element by element, segment after segment. `line`: room
-   for a tile's rows, `pitch` apart; used when they are narrower than f32. */
+/* The same of rows whose summed elements lie side by side: the rows of a tile element by element, segment after segment. */
 void tn_gemm_interleave_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, const int64_t *length, float *to,
-                             float *line, const float **table);
+                             const float **table);
 /* Whether sums are formed by lines: few columns, of whole rows of outputs. */
 bool tn_gemm_lines_fit(const tn_gemm *g, tn_gemm_lines *lines);
 /* Scratch that it needs. */

@@ -309,24 +309,23 @@ void tn_gemm_pack_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, f
 }
 
 void tn_gemm_interleave_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, const int64_t *length, float *to,
-                             float *line, const float **table) {
+                             const float **table) {
+    int dtype = g->r->operand[0].dtype;
+    void (*interleave)(int, int64_t, const void *const *, float *) = dtype == TN_F16 ? g->level->half->interleave_f16
+                                                                     : dtype == TN_BF16
+                                                                         ? g->level->half->interleave_bf16
+                                                                         : g->level->interleave;
     for (int64_t i = 0, n; i < rows; i += n) {
         n = tn_gemm_tile_rows(g->level, rows, i);
-        const float *from[TN_GEMM_MAX_ROWS];
-        for (int64_t j = 0; j < n; j++) {
-            const void *at_row = row[i + j].a;
-            from[j] = at_row;
-            if (g->load[0]) {
-                g->load[0](g->k, at_row, 1, line + j * g->pitch);
-                from[j] = line + j * g->pitch;
-            }
-        }
+        const void *from[TN_GEMM_MAX_ROWS];
+        for (int64_t j = 0; j < n; j++)
+            from[j] = row[i + j].a;
         for (int64_t s = 0; s < g->segments; s++) {
             float *place = to + s * g->segment * rows + i * length[s];
-            g->level->interleave((int)n, length[s], from, place);
+            interleave((int)n, length[s], from, place);
             for (int64_t j = 0; j < n; j++) {
                 table[s * rows + i + j] = place + j;
-                from[j] += length[s];
+                from[j] = (const char *)from[j] + length[s] * g->r->operand[0].element;
             }
         }
     }

@@ -2,12 +2,13 @@
 
 #include <math.h>
 
+#include "kernels/half_float.h"
 #include "kernels/machine.h"
 #include "ops/scalar.h"
 
 /* How an operand is read as columns pass. False: in none of the forms. */
 static bool form_of(const tn_resolved *r, const tn_resolved_access *a, int column, tn_finish_form *form) {
-    if (a->dtype != TN_F32 || a->guards)
+    if (a->dtype != r->kernel->reduced || a->guards)
         return false;
     bool columns = column >= 0 && r->extent[column] > 1, rows = false;
     int64_t step = columns ? a->stride[column] : 0;
@@ -17,7 +18,7 @@ static bool form_of(const tn_resolved *r, const tn_resolved_access *a, int colum
     return !columns || step == 1 || *form == TN_FINISH_ONE;
 }
 
-static bool op_of(const tn_scalar_step *s, tn_finish_op *op) {
+static bool op_of(const tn_scalar_step *s, int dtype, tn_finish_op *op) {
     switch (s->op) {
     case TN_SCALAR_ADD: *op = TN_FINISH_ADD; break;
     case TN_SCALAR_MUL: *op = TN_FINISH_MUL; break;
@@ -25,33 +26,43 @@ static bool op_of(const tn_scalar_step *s, tn_finish_op *op) {
     case TN_SCALAR_MIN: *op = TN_FINISH_MIN; break;
     default: return false;
     }
-    return s->dtype == TN_F32 && s->from == TN_F32;
+    return s->dtype == dtype && s->from == dtype;
+}
+
+static float element(int dtype, const void *at) {
+    if (dtype == TN_F32)
+        return *(const float *)at;
+    uint16_t half = *(const uint16_t *)at;
+    return dtype == TN_F16 ? tn_vm_f32_of_f16(half) : tn_vm_f32_of_bf16(half);
 }
 
 bool tn_finish_make(tn_finish *f, const tn_resolved *r, int column) {
     const tn_kernel *k = r->kernel;
     uint16_t made = (uint16_t)(k->operands + k->steps);
     f->steps = f->all = 0;
-    if (k->epilogue > TN_FINISH_STEPS || k->outputs != 1 || k->reduced != TN_F32)
+    f->dtype = k->reduced;
+    if (k->epilogue > TN_FINISH_STEPS || k->outputs != 1 || r->output[0].dtype != k->reduced ||
+        (f->dtype != TN_F32 && f->dtype != TN_F16 && f->dtype != TN_BF16))
         return false;
     for (int i = 0; i < k->epilogue; i++, made++) {
         const tn_scalar_step *s = &k->step[k->steps + i];
         uint16_t other = s->a == made ? s->b : s->a;
         tn_finish_op op;
         tn_finish_form form;
-        if ((s->a == made) == (s->b == made) || other >= k->operands || !op_of(s, &op) ||
+        if ((s->a == made) == (s->b == made) || other >= k->operands || !op_of(s, f->dtype, &op) ||
             !form_of(r, &r->operand[other], column, &form))
             return false;
-        const float *at = (const float *)(const void *)r->operand[other].base;
+        const void *at = r->operand[other].base;
+        float one = form == TN_FINISH_ONE ? element(f->dtype, at) : 0;
         bool bound = op == TN_FINISH_MAX || op == TN_FINISH_MIN;
-        if (bound && (form != TN_FINISH_ONE || isnan(*at) || (*at == 0 && op == TN_FINISH_MIN && signbit(*at))))
+        if (bound && (form != TN_FINISH_ONE || isnan(one) || (one == 0 && op == TN_FINISH_MIN && signbit(one))))
             return false;
         if (form == TN_FINISH_ALL && f->all)
             return false;
         if (form == TN_FINISH_ALL)
             f->all = other;
         f->step[f->steps++] =
-            (tn_finish_step){.op = (uint8_t)op, .form = (uint8_t)form, .operand = (uint8_t)other, .at = at};
+            (tn_finish_step){.op = (uint8_t)op, .form = (uint8_t)form, .operand = (uint8_t)other, .one = one, .at = at};
     }
-    return f->steps > 0 && k->result[0] == made;
+    return k->result[0] == made;
 }

@@ -1,5 +1,5 @@
 /* What ends a contraction while its outputs are still in L1: sums of columns' values, factors, bounds. The common epilogues are chains of
-   nothing else; other ones run as strips. One source for each instruction-set level (isa/gemm.c). */
+   nothing else; other ones run as strips. One source for each instruction-set level (isa/gemm.c; of 16-bit floats isa/half.c). */
 #ifndef TN_KERNELS_FINISH_H
 #define TN_KERNELS_FINISH_H
 
@@ -16,22 +16,27 @@ typedef enum { TN_FINISH_ONE, TN_FINISH_COLUMNS, TN_FINISH_ALL } tn_finish_form;
 typedef struct tn_finish_step {
     uint8_t op, form;
     uint8_t operand; /* of the kernel */
-    const float *at; /* its first element */
+    float one;       /* ONE: the element */
+    const void *at;  /* the first element */
 } tn_finish_step;
 
 typedef struct tn_finish {
+    uint8_t dtype; /* of the outputs and of all operands: f32, f16, bf16; each step is rounded to it */
     int steps;
     int all; /* the operand that one step at most reads as TN_FINISH_ALL; 0: none does */
     tn_finish_step step[TN_FINISH_STEPS];
 } tn_finish;
 
-/* In place, c[i][j] for i < rows and j < columns; the first column is column `first` of the steps'. all[i]: row i of TN_FINISH_ALL, from
+/* In place, of f32: c[i][j] for i < rows and j < columns; the first column is column `first` of the steps'. all[i]: row i of TN_FINISH_ALL, from
    its first column on. */
 typedef void tn_finish_fn(const tn_finish *f, int rows, int64_t columns, int64_t first, float *const *c,
-                          const float *const *all);
+                          const void *const *all);
+/* The same of 16-bit floats: sums c[i], rounded, then ended, go to to[i]. */
+typedef void tn_finish_half_fn(const tn_finish *f, int rows, int64_t columns, int64_t first, float *const *c,
+                               const void *const *all, uint16_t *const *to);
 
 struct tn_resolved;
-/* Whether the epilogue of a contraction over f32, with outputs by axis `column` side by side, is such a chain with the addresses of this
+/* Whether the epilogue (none: too) of a contraction, with outputs by axis `column` side by side, is such a chain with the addresses of this
    run; then makes *f of it. A bound that is NaN, or a zero whose sign matters, is left to strips. */
 bool tn_finish_make(tn_finish *f, const struct tn_resolved *r, int column);
 

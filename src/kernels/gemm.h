@@ -70,16 +70,28 @@ typedef struct tn_gemm_level {
     uint8_t beside[TN_GEMM_LOW + 1]; /* by rows: panels that a tile takes at once */
     void (*tile)(const tn_gemm_tile *tile);
     /* to[k * rows + i] = from[i][k], k < n: rows as a tile of step `rows` reads them. */
-    void (*interleave)(int rows, int64_t n, const float *const *from, float *to);
+    void (*interleave)(int rows, int64_t n, const void *const *from, float *to);
     void (*depthwise)(const tn_depthwise_row *row);
     void (*depthwise_line)(const tn_depthwise_line *line);
     tn_finish_fn *finish;
+    const struct tn_half_level *half;
     tn_gemm_lines_fn *lines;
     /* `rounds` rounds of multiply-adds that wait for nothing: `peak_operations` scalar operations each; the answer is of no use. */
     float (*peak)(int64_t rounds);
     int peak_operations;
 } tn_gemm_level;
 
+/* Rows and outputs of 16-bit floats (isa/half.c). */
+typedef struct tn_half_level {
+    /* n elements of f16, `stride` apart, in f32; NaN that signal may become quiet ones. */
+    void (*widen_f16)(int64_t n, const void *from, int64_t stride, void *to);
+    /* See tn_gemm_level; from f16 and bf16. */
+    void (*interleave_f16)(int rows, int64_t n, const void *const *from, float *to);
+    void (*interleave_bf16)(int rows, int64_t n, const void *const *from, float *to);
+    tn_finish_half_fn *finish;
+} tn_half_level;
+
+extern const tn_half_level tn_half_generic, tn_half_avx2, tn_half_avx512, tn_half_neon;
 extern const tn_gemm_level tn_gemm_generic, tn_gemm_avx2, tn_gemm_avx512, tn_gemm_neon;
 
 #endif

@@ -32,7 +32,20 @@ TN_VM uint16_t tn_vm_bf16_of_f32(float x) {
 #define TN_VM_HALVES(a) _mm256_cvtps_ph(_mm256_loadu_ps(a), _MM_FROUND_TO_NEAREST_INT)
 #endif
 
-/* What f32 becomes in f16, and back in f32. (f16 to f32 alone is not the processor's: NaN that signal would not.) */
+/* f16 in f32; NaN that signal may become quiet ones. */
+TN_VM void tn_vm_widen_f16(int64_t n, const uint16_t *from, float *to) {
+#if defined(__F16C__)
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(from + i))));
+    for (; i < n; i++)
+        to[i] = tn_vm_f32_of_f16(from[i]);
+#else
+    TN_VM_LOOP(n) to[i] = tn_vm_f32_of_f16(from[i]);
+#endif
+}
+
+/* What f32 becomes in f16, and back in f32. */
 TN_VM void tn_vm_narrow_f16(int64_t n, const float *a, uint16_t *to) {
 #if defined(__F16C__)
     int64_t i = 0;

@@ -256,7 +256,7 @@ static void end_run(const winograd *w, const run *u, const float *sums, int64_t 
     for (int64_t tile = 0; tile < u->count; tile++, sums += level->columns, out += w->m * wide) {
         float outside[TN_GEMM_MAX_COLUMNS], beside[OUTPUTS][TN_GEMM_MAX_COLUMNS];
         float *made[OUTPUTS], *inside[OUTPUTS], *to[OUTPUTS];
-        const float *all[OUTPUTS];
+        const void *all[OUTPUTS];
         int64_t columns = u->columns - tile * w->m;
         int outputs = 0;
         for (int i = 0, k = 0; i < w->m; i++)

@@ -26,11 +26,13 @@ static float draw(void) {
     return n % 41 < 5 ? odd[n % 41] : (float)(int)(n % 2001) / 250 - 4;
 }
 
+static tn_dtype dtype; /* that is tested */
+
 static tn_tensor *matrix(int64_t rows, int64_t columns, bool plain) {
-    tn_tensor *t = tn_tensor_create(TN_F32, 2, (int64_t[]){rows, columns});
+    tn_tensor *t = tn_tensor_create(dtype, 2, (int64_t[]){rows, columns});
     for (int64_t i = 0; i < rows * columns; i++) {
         float x = draw();
-        ((float *)tn_tensor_data(t))[i] = plain && !isfinite(x) ? 1 : x;
+        tn_tensor_set_f64(t, i, (double)(plain && !isfinite(x) ? 1 : x));
     }
     return t;
 }
@@ -41,7 +43,7 @@ typedef struct values {
 } values;
 
 static tn_value steps(tn_graph *g, tn_value y, const char *form, const values *v) {
-    tn_value r = tn_input(g, "r", TN_F32, TN_SHAPE("M", v->n)), t = tn_input(g, "t", TN_F32, TN_SHAPE("M", 1));
+    tn_value r = tn_input(g, "r", dtype, TN_SHAPE("M", v->n)), t = tn_input(g, "t", dtype, TN_SHAPE("M", 1));
     for (; *form; form++)
         switch (*form) {
         case 'b': y = tn_add(g, y, tn_constant(g, v->row[0])); break;
@@ -49,15 +51,15 @@ static tn_value steps(tn_graph *g, tn_value y, const char *form, const values *v
         case 'r': y = tn_add(g, r, y); break;
         case 'f': y = tn_mul(g, y, r); break;
         case 't': y = tn_add(g, y, t); break;
-        case '1': y = tn_add(g, y, tn_scalar(g, TN_F32, 0.75)); break;
-        case '*': y = tn_mul(g, y, tn_scalar(g, TN_F32, -1.5)); break;
-        case '0': y = tn_max(g, y, tn_scalar(g, TN_F32, 0)); break;
-        case 'z': y = tn_max(g, y, tn_scalar(g, TN_F32, -0.0)); break;
-        case '-': y = tn_max(g, y, tn_scalar(g, TN_F32, -0.5)); break;
-        case 'n': y = tn_max(g, y, tn_scalar(g, TN_F32, (double)NAN)); break;
-        case '6': y = tn_min(g, y, tn_scalar(g, TN_F32, 6)); break;
-        case 'o': y = tn_min(g, y, tn_scalar(g, TN_F32, 0)); break;
-        case 'm': y = tn_min(g, y, tn_scalar(g, TN_F32, -0.0)); break;
+        case '1': y = tn_add(g, y, tn_scalar(g, dtype, 0.75)); break;
+        case '*': y = tn_mul(g, y, tn_scalar(g, dtype, -1.5)); break;
+        case '0': y = tn_max(g, y, tn_scalar(g, dtype, 0)); break;
+        case 'z': y = tn_max(g, y, tn_scalar(g, dtype, -0.0)); break;
+        case '-': y = tn_max(g, y, tn_scalar(g, dtype, -0.5)); break;
+        case 'n': y = tn_max(g, y, tn_scalar(g, dtype, (double)NAN)); break;
+        case '6': y = tn_min(g, y, tn_scalar(g, dtype, 6)); break;
+        case 'o': y = tn_min(g, y, tn_scalar(g, dtype, 0)); break;
+        case 'm': y = tn_min(g, y, tn_scalar(g, dtype, -0.0)); break;
         default: y = tn_max(g, r, y); break;
         }
     return y;
@@ -72,8 +74,8 @@ typedef struct runner {
 /* Of the product; of the steps; of both. */
 static void prepare(runner *r, bool product, const char *form, const values *v, const char *isa) {
     tn_graph *g = r->graph = tn_graph_create();
-    tn_value y = product ? tn_matmul(g, tn_input(g, "x", TN_F32, TN_SHAPE("M", K)), tn_constant(g, v->w))
-                         : tn_input(g, "x", TN_F32, TN_SHAPE("M", v->n));
+    tn_value y = product ? tn_matmul(g, tn_input(g, "x", dtype, TN_SHAPE("M", K)), tn_constant(g, v->w))
+                         : tn_input(g, "x", dtype, TN_SHAPE("M", v->n));
     tn_set_output(g, "y", form ? steps(g, y, form, v) : y);
     r->model = tn_model_from_graph(g, NULL);
     r->session = tn_session_create(r->model, TN_OPTIONS(tn_session_options, .threads = 1, .isa = isa));
@@ -106,11 +108,12 @@ static void check(const char *form, int64_t n, const char *isa) {
         tn_tensor *x = matrix(m, K, m % 2), *full = matrix(m, n, false), *column = matrix(m, 1, false);
         tn_tensor *sums = run(&product, x, NULL, NULL, false);
         tn_tensor *want = run(&after, sums, full, column, true), *got = run(&both, x, full, column, true);
-        const float *a = tn_tensor_data(want), *b = tn_tensor_data(got);
-        for (int64_t i = 0; i < m * n; i++)
-            if (isnan(a[i]) ? !isnan(b[i]) : memcmp(a + i, b + i, sizeof *a) != 0)
-                fail_msg("\"%s\", %s: element %d of %d x %d is %.9g, not %.9g", form, isa, (int)i, (int)m, (int)n,
-                         (double)b[i], (double)a[i]);
+        for (int64_t i = 0; i < m * n; i++) {
+            double a = tn_tensor_get_f64(want, i), b = tn_tensor_get_f64(got, i);
+            if (isnan(a) ? !isnan(b) : a != b || signbit(a) != signbit(b))
+                fail_msg("\"%s\", %s, %s: element %d of %d x %d is %.9g, not %.9g", form, isa, tn_dtype_name(dtype),
+                         (int)i, (int)m, (int)n, b, a);
+        }
         tn_tensor *all[] = {x, full, column, sums, want, got};
         for (size_t i = 0; i < sizeof all / sizeof *all; i++)
             tn_tensor_destroy(all[i]);
@@ -126,10 +129,14 @@ static void check(const char *form, int64_t n, const char *isa) {
 static void test_products(void **unused) {
     (void)unused;
     static const int64_t widths[] = {1, 7, 16, 24, 31, 32, 65};
+    static const tn_dtype dtypes[] = {TN_F32, TN_F16, TN_BF16};
     for (int isa = 0; isa < TN_ISA_COUNT; isa++)
         for (size_t i = 0; i < sizeof forms / sizeof *forms && tn_cpu_has((tn_isa)isa); i++)
             for (size_t j = 0; j < sizeof widths / sizeof *widths; j++)
-                check(forms[i], widths[j], tn_isa_name((tn_isa)isa));
+                for (size_t k = 0; k < 3; k++) {
+                    dtype = dtypes[k];
+                    check(forms[i], widths[j], tn_isa_name((tn_isa)isa));
+                }
 }
 
 int main(void) {

@@ -1,6 +1,7 @@
 /* Register tiles of the contraction at one instruction-set level. Vectors are GNU vector types; the accumulators of a tile stay in
    registers for the whole sum. */
 #include "kernels/gemm.h"
+#include "kernels/isa/interleave.h"
 
 #include <string.h>
 
@@ -350,14 +351,14 @@ INLINE void finish_block(const int rows, const bool part, const bool across, con
         if (across && step->form == TN_FINISH_COLUMNS && (step->op == TN_FINISH_ADD || step->op == TN_FINISH_MUL)) {
             EACH (i, rows)
                 EACH (v, VECTORS) {
-                    vec z = load(step->at + first + i * COLUMNS + v * WIDTH);
+                    vec z = load((const float *)step->at + first + i * COLUMNS + v * WIDTH);
                     y[i][v] = step->op == TN_FINISH_ADD ? y[i][v] + z : y[i][v] * z;
                 }
             continue;
         }
         EACH (v, VECTORS) {
-            const float *p = step->at + first + v * WIDTH;
-            x[v] = step->form == TN_FINISH_ONE ? splat(*step->at) : part ? load_part(p, n - v * WIDTH) : load(p);
+            const float *p = (const float *)step->at + first + v * WIDTH;
+            x[v] = step->form == TN_FINISH_ONE ? splat(step->one) : part ? load_part(p, n - v * WIDTH) : load(p);
         }
         switch ((tn_finish_op)step->op) {
         case TN_FINISH_ADD:
@@ -372,7 +373,7 @@ INLINE void finish_block(const int rows, const bool part, const bool across, con
             break;
         case TN_FINISH_MAX: {
             /* Of two zeros the bound counts: added, 0 makes 0 of -0, and -0 changes nothing. */
-            vec zero = splat(*step->at == 0 ? *step->at : -0.0f);
+            vec zero = splat(step->one == 0 ? step->one : -0.0f);
             EACH (i, rows)
                 EACH (v, VECTORS)
                     y[i][v] = at_least(y[i][v], x[v]) + zero;
@@ -407,7 +408,7 @@ static void finish_rows(const tn_finish *f, int rows, int64_t n, int64_t first, 
 
 /* As many columns of fewer than four rows as fill four rows; how many. A bound is one element, never one of each column. */
 static int64_t finish_across(const tn_finish *f, int rows, int64_t columns, int64_t first, float *const *c,
-                             const float *const *all) {
+                             const void *const *all) {
     int64_t whole = columns - columns % (4 * COLUMNS);
     for (int i = 0; i < rows; i++)
         for (int64_t j = 0; j < whole; j += 4 * COLUMNS) {
@@ -415,7 +416,7 @@ static int64_t finish_across(const tn_finish *f, int rows, int64_t columns, int6
             const float *also[4];
             for (int k = 0; k < 4; k++) {
                 to[k] = c[i] + j + k * COLUMNS;
-                also[k] = all ? all[i] + j + k * COLUMNS : NULL;
+                also[k] = all ? (const float *)all[i] + j + k * COLUMNS : NULL;
             }
             finish_block(4, false, true, f, COLUMNS, first + j, to, also);
         }
@@ -423,18 +424,19 @@ static int64_t finish_across(const tn_finish *f, int rows, int64_t columns, int6
 }
 
 /* Few rows to which rows are added: a step of a recurrence, whose products with its input were formed before. */
-static void finish_sum(int rows, int64_t columns, float *const *c, const float *const *all) {
+static void finish_sum(int rows, int64_t columns, float *const *c, const void *const *all) {
     for (int i = 0; i < rows; i++) {
+        const float *other = all[i];
         int64_t j = 0;
         for (; j + WIDTH <= columns; j += WIDTH)
-            store(c[i] + j, load(c[i] + j) + load(all[i] + j));
+            store(c[i] + j, load(c[i] + j) + load(other + j));
         if (j < columns)
-            store_part(c[i] + j, load_part(c[i] + j, columns - j) + load_part(all[i] + j, columns - j), columns - j);
+            store_part(c[i] + j, load_part(c[i] + j, columns - j) + load_part(other + j, columns - j), columns - j);
     }
 }
 
 static void finish(const tn_finish *f, int rows, int64_t columns, int64_t first, float *const *c,
-                   const float *const *all) {
+                   const void *const *all) {
     if (rows < 4 && f->steps == 1 && f->step[0].form == TN_FINISH_ALL && f->step[0].op == TN_FINISH_ADD) {
         finish_sum(rows, columns, c, all);
         return;
@@ -446,45 +448,20 @@ static void finish(const tn_finish *f, int rows, int64_t columns, int64_t first,
             step = rows - i < 4 ? 1 : 4;
             for (int k = 0; k < step; k++) {
                 to[k] = c[i + k] + j;
-                also[k] = all ? all[i + k] + j : NULL;
+                also[k] = all ? (const float *)all[i + k] + j : NULL;
             }
             finish_rows(f, step, columns - j, first + j, to, also);
         }
 }
 
-typedef float four __attribute__((vector_size(16)));
-typedef int choice __attribute__((vector_size(16)));
-typedef float two __attribute__((vector_size(8)));
-typedef float loose_four __attribute__((vector_size(16), aligned(4), may_alias));
-typedef float loose_two __attribute__((vector_size(8), aligned(4), may_alias));
-#if defined(__clang__)
-#define PICK(x, y, a, b, c, d) __builtin_shufflevector(x, y, a, b, c, d)
-#else
-#define PICK(x, y, a, b, c, d) __builtin_shuffle(x, y, (choice){a, b, c, d})
-#endif
-
-static void interleave(int rows, int64_t n, const float *const *from, float *to) {
-    int64_t whole = n & ~(int64_t)3;
-    int i = 0;
-    for (; i + 2 <= rows; i += 2) {
-        const float *p = from[i], *q = from[i + 1];
-        float *r = to + i;
-        for (int64_t k = 0; k < whole; k += 4, r += 4 * rows) {
-            four x = *(const loose_four *)(p + k), y = *(const loose_four *)(q + k);
-            four low = PICK(x, y, 0, 4, 1, 5), high = PICK(x, y, 2, 6, 3, 7);
-            *(loose_two *)r = (two){low[0], low[1]};
-            *(loose_two *)(r + rows) = (two){low[2], low[3]};
-            *(loose_two *)(r + 2 * rows) = (two){high[0], high[1]};
-            *(loose_two *)(r + 3 * rows) = (two){high[2], high[3]};
-        }
-        for (int64_t k = whole; k < n; k++) {
-            to[k * rows + i] = p[k];
-            to[k * rows + i + 1] = q[k];
-        }
-    }
-    for (; i < rows; i++)
-        for (int64_t k = 0; k < n; k++)
-            to[k * rows + i] = from[i][k];
+INLINE four read_four(const char *from) {
+    return *(const loose_four *)(const void *)from;
+}
+INLINE float read_one(const char *from) {
+    return *(const float *)(const void *)from;
+}
+static void interleave(int rows, int64_t n, const void *const *from, float *to) {
+    interleave_by(read_four, read_one, sizeof(float), rows, n, from, to);
 }
 
 /* Channels [g, g + WIDTH) of `pixels` pixels from p on, PIXELS at most. */
@@ -578,6 +555,7 @@ const tn_gemm_level PASTE(tn_gemm_, TN_ISA) = {.rows = ROWS,
                                                .depthwise = depthwise,
                                                .depthwise_line = depthwise_line,
                                                .finish = finish,
+                                               .half = &PASTE(tn_half_, TN_ISA),
                                                .lines = lines,
                                                .peak = peak,
                                                .peak_operations = 2 * SUMS * WIDTH};
