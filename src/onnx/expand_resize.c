@@ -249,7 +249,8 @@ static tn_status interpolate_wide(tn_expand *x, const resize *r, const axis_plan
     tn_graph *g = x->graph;
     int rank = tn_value_rank(g, *v);
     static const int along[1] = {1}, neighbours[1] = {2};
-    int64_t first = (int64_t)floor(-(r->cubic ? 2 : 1) / p->scale) + 1;
+    double low = floor(-(r->cubic ? 2 : 1) / p->scale), most = (double)((int64_t)1 << 40);
+    int64_t first = (int64_t)(low > -most ? low : -most) + 1; /* of a smaller scale nothing is left: no elements */
     const tn_dim *dims = tn_expand_value_dims(x, *v);
     if (!dims)
         return tn_error_status();
