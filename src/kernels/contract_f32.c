@@ -506,19 +506,14 @@ static void learn_few(const tn_kernel_args *args, tn_gemm *g) {
         f->with_slot[i] = with->slot;
         f->with[i] = args->size[with->offset] * (int64_t)sizeof(float);
         f->finish = g->finish;
+        f->ends = true;
     }
     f->known = true;
 }
 
-static void run_few(const tn_kernel_args *args, const tn_gemm_few *f, const tn_gemm_level *level) {
-    const char *a_base = args->slot[f->a_slot];
-    char *c_base = args->slot[f->c_slot];
-    const float *a[TN_GEMM_MAX_ROWS];
-    float *c[TN_GEMM_MAX_ROWS] = {NULL}, *out[TN_GEMM_MAX_ROWS];
-    for (int i = 0; i < f->rows; i++) {
-        a[i] = (const float *)(const void *)(a_base + f->a[i]);
-        c[i] = (float *)(void *)(c_base + f->c[i]);
-    }
+/* Apart: small products that end as they are read little of what is known of them. */
+static __attribute__((noinline)) void end_few(const tn_kernel_args *args, const tn_gemm_few *f,
+                                              const tn_gemm_level *level, float *const *c) {
     tn_finish finish = f->finish;
     const void *all[TN_GEMM_MAX_ROWS] = {NULL};
     for (int s = 0; s < finish.steps; s++) {
@@ -529,14 +524,27 @@ static void run_few(const tn_kernel_args *args, const tn_gemm_few *f, const tn_g
         for (int i = 0; i < f->rows && step->form == TN_FINISH_ALL; i++)
             all[i] = at + f->all[i];
     }
+    level->finish(&finish, f->rows, f->n, 0, c, finish.all ? all : NULL);
+}
+
+static void run_few(const tn_kernel_args *args, const tn_gemm_few *f, const tn_gemm_level *level) {
+    const char *a_base = args->slot[f->a_slot];
+    char *c_base = args->slot[f->c_slot];
+    const float *a[TN_GEMM_MAX_ROWS];
+    float *c[TN_GEMM_MAX_ROWS], *out[TN_GEMM_MAX_ROWS];
+    c[0] = NULL;
+    for (int i = 0; i < f->rows; i++) {
+        a[i] = (const float *)(const void *)(a_base + f->a[i]);
+        c[i] = (float *)(void *)(c_base + f->c[i]);
+    }
     tn_gemm_tile t = {.rows = f->rows, .runs = 1, .length = &f->k, .a = a, .step = 1, .apart = f->k * level->columns};
     int64_t panels = (f->n + level->columns - 1) / level->columns, panel;
     for (int64_t i = 0; (t.panels = few_panels(level, f->rows, f->n, 0, panels, args->backwards, i, &panel)) > 0; i++) {
         t.b = f->columns + panel * t.apart;
         few_tile(level, &t, f->n, panel, c, out, true);
     }
-    if (finish.steps)
-        level->finish(&finish, f->rows, f->n, 0, c, finish.all ? all : NULL);
+    if (f->ends)
+        end_few(args, f, level, c);
 }
 
 static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) {

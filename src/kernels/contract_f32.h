@@ -11,14 +11,14 @@
 
 /* Few rows by packed columns, in place, in one piece: all that a run needs but addresses, together in memory. */
 typedef struct tn_gemm_few {
-    bool known;
+    bool known, ends; /* ends: as `finish` says, but for addresses */
     int rows, threads;
     uint32_t a_slot, c_slot;
     int64_t n, k;
     const float *columns;
     int64_t a[TN_GEMM_MAX_ROWS], c[TN_GEMM_MAX_ROWS]; /* where rows begin in their slots, in bytes */
-    tn_finish finish;                                 /* what ends them, but for addresses; of no step: nothing */
-    uint32_t with_slot[TN_FINISH_STEPS];              /* and where the steps' other operands lie */
+    tn_finish finish;
+    uint32_t with_slot[TN_FINISH_STEPS]; /* and where the steps' other operands lie */
     int64_t with[TN_FINISH_STEPS], all[TN_GEMM_MAX_ROWS];
 } tn_gemm_few;
 
