@@ -10,6 +10,7 @@
 #define GROUP 256              /* summed elements: a panel of so many stays in L1 */
 #define ROW_BYTES (192 << 10)  /* of a block's rows, in L2 while the columns of a group pass */
 #define SUM_BYTES (256 << 10)  /* of the sums that a piece works at */
+#define ENDED_BYTES (16 << 10) /* of those that end elsewhere tile by tile: they stay in L1 */
 #define PACKED_BYTES (4 << 20) /* of packed rows, all summed elements */
 #define SHORT_RUN 8            /* shorter runs are packed into rows */
 #define WORTH (1 << 17)        /* multiply-adds: less is not worth another thread */
@@ -99,8 +100,8 @@ static bool rows_collide(const tn_gemm *g) {
     return g->m > 1 && step * (int64_t)sizeof(float) % 2048 == 0;
 }
 
-/* Cuts the sums into groups, the outputs into blocks, spans and pieces. */
-static void cut(tn_gemm *g, int threads) {
+/* Cuts the sums into groups, the outputs into blocks, spans and pieces. `ended`: sums are formed beside the outputs, in which tiles end. */
+static void cut(tn_gemm *g, int threads, bool ended) {
     const tn_gemm_level *level = g->level;
     g->panels = (g->n + level->columns - 1) / level->columns;
     bool whole = g->run == g->k && !g->r->operand[0].guards && g->m > TN_GEMM_MAX_ROWS;
@@ -142,7 +143,7 @@ static void cut(tn_gemm *g, int threads) {
     g->spans = pieces >= wanted ? 1 : (wanted + pieces - 1) / pieces;
     g->spans = g->spans > g->panels ? g->panels : g->spans;
     g->panels_per_span = (g->panels + g->spans - 1) / g->spans;
-    g->step = SUM_BYTES / 4 / g->block / level->columns;
+    g->step = (ended ? ENDED_BYTES : SUM_BYTES) / 4 / g->block / level->columns;
     g->step = g->step < 1 ? 1 : g->step > g->panels_per_span ? g->panels_per_span : g->step;
 }
 
@@ -547,6 +548,13 @@ static void run_few(const tn_kernel_args *args, const tn_gemm_few *f, const tn_g
         end_few(args, f, level, c);
 }
 
+/* Whether sums end as 16-bit floats, tile by tile; then says how. */
+static bool ends_narrow(tn_gemm *g) {
+    const tn_resolved_access *c = &g->r->output[0];
+    return g->r->kernel->reduced != TN_F32 && (g->column < 0 || c->stride[g->column] == 1) &&
+           tn_finish_make(&g->finish, g->r, g->column);
+}
+
 static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) {
     if (args->kept && *args->kept) {
         const tn_gemm *known = ((const tn_resolved *)*args->kept)->extra;
@@ -569,16 +577,14 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
             const tn_resolved_access *c = &r->output[0];
             g->in_place =
                 k->outputs == 1 && c->dtype == TN_F32 && (g->column < 0 || c->stride[g->column] == 1 || g->n == 1);
-            cut(g, threads);
+            cut(g, threads, !g->in_place && ends_narrow(g));
             g->by_lines = tn_gemm_lines_fit(g, &g->lines);
         }
     }
     g->failed = 0;
     g->backwards = args->backwards;
-    bool narrow = r->outputs_count && k->reduced != TN_F32,
-         aligned = g->column < 0 || r->output[0].stride[g->column] == 1;
-    g->finishes = r->outputs_count && !g->by_lines && (narrow ? aligned : g->in_place && k->epilogue) &&
-                  tn_finish_make(&g->finish, r, g->column);
+    g->finishes = r->outputs_count && !g->by_lines &&
+                  (g->in_place ? k->epilogue && tn_finish_make(&g->finish, r, g->column) : ends_narrow(g));
     if (fresh && r->outputs_count)
         learn_few(args, g);
     if (r->outputs_count) {

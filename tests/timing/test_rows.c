@@ -94,7 +94,7 @@ static void test_h1_half_precision(void **state) {
     for (int half = 0; half < 2; half++)
         net_open(&nets[half], layers(half ? TN_F16 : TN_F32),
                  noise(half ? TN_F16 : TN_F32, 2, (const int64_t[]){64, 512}, 1));
-    for (int round = 0; round < 40; round++)
+    for (int round = 0; round < 120; round++)
         for (int half = 0; half < 2; half++)
             net_run(&nets[half], 2);
     print_message("ten layers: %d us in half precision, %d in float\n", (int)(nets[1].least * 1e6),
