@@ -207,7 +207,7 @@ static void test_sizes(void **unused) {
                       .epilogue = (epilogue)(n % EPILOGUES),
                       .around = n / 5 % AROUND};
             if (f.in * f.out > 20000) {
-                f.around = f.around & BEFORE;
+                f.around = 0; /* what is before would be by a weight of channels times channels */
                 f.batch = 1;
                 if (height > 3 || width > 6)
                     continue;
