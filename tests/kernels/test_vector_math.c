@@ -86,7 +86,7 @@ static void test_bounds(void **s) {
                 for (int i = 0; i < n; i++) {
                     double d = distance(want[i], y[i]);
                     if (functions[k].op == TN_SCALAR_ERF)
-                        assert_false(fabsf(y[i]) > 1);
+                        assert_false(fabsf(y[i]) > 1 || (fabsf(x[i]) >= 4.1f && fabsf(y[i]) < 1));
                     if (d > worst[l]) {
                         worst[l] = d;
                         at[l] = x[i];
