@@ -15,7 +15,6 @@
 #define SHORT_RUN 8            /* shorter runs are packed into rows */
 #define WORTH (1 << 17)        /* multiply-adds: less is not worth another thread */
 #define PAYS 24                /* panels that read a row: less, and copying it costs more than it gains */
-#define FAR 128                /* summed elements: how far ahead the columns of few rows are fetched */
 
 static int64_t batch_count_of_b(const tn_gemm *g) {
     int64_t n = 1;
@@ -154,8 +153,7 @@ static void decode(const tn_resolved *r, const int *axes, int count, int64_t ind
     }
 }
 
-/* The next of the indices that `decode` counts. */
-static void advance(const tn_resolved *r, const int *axes, int count, int64_t *at) {
+void tn_gemm_advance(const tn_resolved *r, const int *axes, int count, int64_t *at) {
     for (int i = count - 1; i >= 0; i--) {
         if (++at[axes[i]] < r->extent[axes[i]])
             return;
@@ -271,20 +269,23 @@ static int64_t group_start(const tn_gemm *g, int64_t group, int64_t *segment) {
     return *segment / parts * line + *segment % parts * g->segment;
 }
 
-/* What is done with a tile's sums when they are whole. */
-static void end_tile(const tn_gemm *g, const scratch *s, const tn_gemm_tile *t, int64_t row, int64_t panel) {
+/* What is done with a tile's sums when they are whole, and were not ended in registers. */
+static void end_tile(const tn_gemm *g, const scratch *s, const tn_gemm_tile *t, int64_t row) {
     const void *all[TN_GEMM_MAX_ROWS];
     uint16_t *to[TN_GEMM_MAX_ROWS];
-    int64_t first = panel * g->level->columns;
-    for (int j = 0; j < t->rows && s->all; j++)
-        all[j] = s->all[row + j] + first * g->r->operand[g->finish.all].element;
+    float *c[TN_GEMM_MAX_ROWS];
+    for (int j = 0; j < t->rows; j++) {
+        c[j] = t->c[j] + t->first;
+        if (s->all)
+            all[j] = s->all[row + j] + t->first * g->r->operand[g->finish.all].element;
+    }
     if (g->in_place) {
-        g->level->finish(&g->finish, t->rows, t->columns, first, t->c, s->all ? all : NULL);
+        g->level->finish(&g->finish, t->rows, t->columns, t->first, c, s->all ? all : NULL);
         return;
     }
     for (int j = 0; j < t->rows; j++)
-        to[j] = s->to[row + j] + first;
-    g->level->half->finish(&g->finish, t->rows, t->columns, first, t->c, s->all ? all : NULL, to);
+        to[j] = s->to[row + j] + t->first;
+    g->level->half->finish(&g->finish, t->rows, t->columns, t->first, c, s->all ? all : NULL, to);
 }
 
 /* Adds group `group` of the sums of one panel, rows in tiles. Meanwhile the columns that are read next are fetched. */
@@ -296,67 +297,30 @@ static void sum_panel(const tn_gemm *g, const scratch *s, int64_t rows, int64_t 
     for (int64_t i = segment; i < end; i++)
         elements += s->length[i];
     int64_t tiles = (rows + level->rows - 1) / level->rows;
+    bool whole = group + 1 == g->groups;
     tn_gemm_tile t = {.columns = (int)(left < level->columns ? left : level->columns),
                       .runs = g->k ? end - segment : 0,
                       .length = s->length + segment,
                       .stride = rows,
                       .b = columns + first * level->columns,
                       .add = group > 0,
+                      .first = panel * level->columns,
+                      .end = whole && g->ends ? &g->end : NULL,
                       .ahead = (uintptr_t)next,
                       .ahead_step = next ? level->columns * (int64_t)sizeof(float) / tiles : 0};
-    for (int64_t i = 0; i < rows; i += t.rows) {
-        float *out[TN_GEMM_MAX_ROWS];
-        t.rows = tn_gemm_tile_rows(level, rows, i);
+    int64_t low = rows / tiles, higher = rows % tiles; /* as tn_gemm_tile_rows says, without its divisions */
+    for (int64_t i = 0, index = 0; i < rows; i += t.rows, index++) {
+        t.rows = (int)(low + (index < higher));
         t.a = s->table + segment * rows + i;
         t.step = g->interleaved ? t.rows : 1;
-        t.c = out;
-        for (int j = 0; j < t.rows; j++)
-            out[j] = s->out[i + j] + panel * level->columns;
-        for (int64_t j = i + t.rows; j < rows && j < i + t.rows + level->rows; j++)
-            __builtin_prefetch(s->out[j] + panel * level->columns, 1);
+        t.c = s->out + i;
+        if (t.end && s->all)
+            t.all = (const float *const *)(const void *)(s->all + i);
         level->tile(&t);
-        if (g->finishes && group + 1 == g->groups)
-            end_tile(g, s, &t, i, panel);
+        if (whole && g->finishes && !t.end)
+            end_tile(g, s, &t, i);
         t.ahead += (uintptr_t)(elements * t.ahead_step);
     }
-}
-
-/* All sums of a panel for so few rows that one tile takes them: its columns are read once, in the order in which they lie. c[i]: row i
-   of all panels. */
-static void few_tile(const tn_gemm_level *level, tn_gemm_tile *t, int64_t n, int64_t panel, float *const *c,
-                     float **out, bool fetch) {
-    if (t->panels > 1) {
-        for (int j = 0; j < t->rows; j++)
-            out[j] = c[j] + panel * level->columns;
-        t->c = out;
-        t->columns = t->panels * level->columns;
-        level->tile(t);
-        return;
-    }
-    int64_t first = panel * level->columns, line = level->columns * (int64_t)sizeof(float);
-    for (int j = 0; j < t->rows; j++)
-        out[j] = c[j] + first;
-    t->c = out;
-    t->columns = (int)(n - first < level->columns ? n - first : level->columns);
-    if (fetch && t->rows > 4) { /* while few are computed, processors fetch better by themselves */
-        t->ahead = (uintptr_t)t->b + (uintptr_t)(line * (t->rows > level->rows ? FAR : FAR / 2));
-        t->ahead_step = line;
-    }
-    level->tile(t);
-}
-
-/* The index-th tile of few rows over panels [panel, end): its first panel, and how many it takes at once (those that it has sums for, of
-   whole columns); 0 after the last. */
-static int few_panels(const tn_gemm_level *level, int64_t rows, int64_t n, int64_t panel, int64_t end, bool backwards,
-                      int64_t index, int64_t *first) {
-    int64_t most = rows <= TN_GEMM_LOW ? level->beside[rows] : 1, last = n / level->columns;
-    last = last < end ? last : end; /* of whole columns; then one of a part at most */
-    int64_t whole = last > panel ? (last - panel + most - 1) / most : 0, tiles = whole + (end > last);
-    if (index >= tiles)
-        return 0;
-    index = backwards ? tiles - 1 - index : index;
-    *first = index < whole ? panel + index * most : last;
-    return index < whole && last - *first < most ? (int)(last - *first) : index < whole ? (int)most : 1;
 }
 
 static void sum_few(const tn_gemm *g, const scratch *s, int64_t rows, int64_t panel, int panels, const float *columns,
@@ -370,10 +334,9 @@ static void sum_few(const tn_gemm *g, const scratch *s, int64_t rows, int64_t pa
                       .stride = rows,
                       .step = 1,
                       .b = columns};
-    float *out[TN_GEMM_MAX_ROWS];
-    few_tile(g->level, &t, g->n, panel, s->out, out, fetch);
+    tn_gemm_few_tile(g->level, &t, g->n, panel, s->out, fetch);
     if (g->finishes)
-        end_tile(g, s, &t, 0, panel);
+        end_tile(g, s, &t, 0);
 }
 
 /* All sums of panels [panel, end). */
@@ -382,7 +345,8 @@ static void sum_panels(const tn_gemm *g, const scratch *s, int64_t rows, int64_t
     int64_t size = g->k * g->level->columns, segment;
     bool few = rows <= TN_GEMM_MAX_ROWS && !g->interleaved;
     if (packed && few)
-        for (int64_t i = 0, p, n; (n = few_panels(g->level, rows, g->n, panel, end, g->backwards, i, &p)) > 0; i++)
+        for (int64_t i = 0, p, n; (n = tn_gemm_few_panels(g->level, rows, g->n, panel, end, g->backwards, i, &p)) > 0;
+             i++)
             sum_few(g, s, rows, p, (int)n, packed + p * size, true);
     else if (!packed)
         for (int64_t p = panel; p < end; p++) {
@@ -407,7 +371,7 @@ static void find_rows(const tn_gemm *g, const scratch *s, int64_t *at, int64_t r
     const tn_resolved *r = g->r;
     const tn_resolved_access *a = &r->operand[0], *c = &r->output[0], *also = &r->operand[g->finish.all];
     int last = g->n_rows ? g->rows[g->n_rows - 1] : -1;
-    for (int64_t i = 0; i < rows; i++, advance(r, g->rows, g->n_rows, at)) {
+    for (int64_t i = 0; i < rows; i++, tn_gemm_advance(r, g->rows, g->n_rows, at)) {
         if (i && last >= 0 && at[last]) { /* a step from the one before */
             s->row[i].a = s->row[i - 1].a + a->stride[last] * a->element;
             for (int j = 0; j < a->guards; j++)
@@ -467,85 +431,13 @@ static void piece(void *ctx, int64_t index) {
             for (int64_t i = 0; i < rows; i++)
                 s.out[i] = s.sums + i * width - from;
         if (g->by_lines)
-            tn_gemm_lines_sum(g, s.row, rows, first, packed, s.out, s.lines);
+            tn_gemm_lines_sum(g, s.row, rows, first, packed, panel, to, s.out, s.all, s.lines);
         else
             sum_panels(g, &s, rows, panel, to, packed, unpacked);
         if (!g->finishes && (!g->in_place || r->kernel->epilogue))
             epilogues(g, at, s.out, first, rows, from, width);
     }
     scratch_free(g, &s);
-}
-
-/* Whether runs of these sizes are `few`; then says how. */
-static void learn_few(const tn_kernel_args *args, tn_gemm *g) {
-    const tn_kernel *k = args->kernel;
-    const tn_resolved_access *a = &g->r->operand[0], *c = &g->r->output[0];
-    if (!g->packed || !g->k || !g->direct || g->taps != 1 || a->guards || !g->in_place ||
-        k->epilogue > g->finishes * TN_FINISH_STEPS || g->batches != 1 || g->m > TN_GEMM_MAX_ROWS ||
-        g->blocks * g->spans != 1)
-        return;
-    tn_gemm_few *f = &g->few;
-    *f = (tn_gemm_few){.rows = (int)g->m,
-                       .threads = g->threads,
-                       .a_slot = k->operand[0].slot,
-                       .c_slot = k->output[0].slot,
-                       .n = g->n,
-                       .k = g->k,
-                       .columns = g->packed};
-    int64_t at[TN_MACHINE_AXES] = {0};
-    for (int i = 0; i < f->rows; i++, advance(g->r, g->rows, g->n_rows, at)) {
-        f->a[i] = (args->size[k->operand[0].offset] + tn_machine_offset(a, g->r->outer, at)) * a->element;
-        f->c[i] = (args->size[k->output[0].offset] + tn_machine_offset(c, g->r->outer, at)) * c->element;
-        if (g->finishes && g->finish.all)
-            f->all[i] = tn_machine_offset(&g->r->operand[g->finish.all], g->r->outer, at);
-    }
-    for (int i = 0; g->finishes && i < g->finish.steps; i++) {
-        const tn_finish_step *s = &g->finish.step[i];
-        const tn_access *with = &k->operand[s->operand];
-        if (s->op == TN_FINISH_MAX || s->op == TN_FINISH_MIN)
-            return; /* what a bound is decides in each run */
-        f->with_slot[i] = with->slot;
-        f->with[i] = args->size[with->offset] * (int64_t)sizeof(float);
-        f->finish = g->finish;
-        f->ends = true;
-    }
-    f->known = true;
-}
-
-/* Apart: small products that end as they are read little of what is known of them. */
-static __attribute__((noinline)) void end_few(const tn_kernel_args *args, const tn_gemm_few *f,
-                                              const tn_gemm_level *level, float *const *c) {
-    tn_finish finish = f->finish;
-    const void *all[TN_GEMM_MAX_ROWS] = {NULL};
-    for (int s = 0; s < finish.steps; s++) {
-        tn_finish_step *step = &finish.step[s];
-        const float *at = (const float *)(const void *)((const char *)args->slot[f->with_slot[s]] + f->with[s]);
-        step->at = at;
-        step->one = step->form == TN_FINISH_ONE ? *at : 0;
-        for (int i = 0; i < f->rows && step->form == TN_FINISH_ALL; i++)
-            all[i] = at + f->all[i];
-    }
-    level->finish(&finish, f->rows, f->n, 0, c, finish.all ? all : NULL);
-}
-
-static void run_few(const tn_kernel_args *args, const tn_gemm_few *f, const tn_gemm_level *level) {
-    const char *a_base = args->slot[f->a_slot];
-    char *c_base = args->slot[f->c_slot];
-    const float *a[TN_GEMM_MAX_ROWS];
-    float *c[TN_GEMM_MAX_ROWS], *out[TN_GEMM_MAX_ROWS];
-    c[0] = NULL;
-    for (int i = 0; i < f->rows; i++) {
-        a[i] = (const float *)(const void *)(a_base + f->a[i]);
-        c[i] = (float *)(void *)(c_base + f->c[i]);
-    }
-    tn_gemm_tile t = {.rows = f->rows, .runs = 1, .length = &f->k, .a = a, .step = 1, .apart = f->k * level->columns};
-    int64_t panels = (f->n + level->columns - 1) / level->columns, panel;
-    for (int64_t i = 0; (t.panels = few_panels(level, f->rows, f->n, 0, panels, args->backwards, i, &panel)) > 0; i++) {
-        t.b = f->columns + panel * t.apart;
-        few_tile(level, &t, f->n, panel, c, out, true);
-    }
-    if (f->ends)
-        end_few(args, f, level, c);
 }
 
 /* Whether sums end as 16-bit floats, tile by tile; then says how. */
@@ -559,7 +451,7 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
     if (args->kept && *args->kept) {
         const tn_gemm *known = ((const tn_resolved *)*args->kept)->extra;
         if (known->few.known && known->few.threads == tn_pool_threads(args->pool)) {
-            run_few(args, &known->few, level);
+            tn_gemm_few_run(args, &known->few, level);
             return TN_OK;
         }
     }
@@ -579,14 +471,19 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
                 k->outputs == 1 && c->dtype == TN_F32 && (g->column < 0 || c->stride[g->column] == 1 || g->n == 1);
             cut(g, threads, !g->in_place && ends_narrow(g));
             g->by_lines = tn_gemm_lines_fit(g, &g->lines);
+            if (g->by_lines) /* lines are laid out once */
+                g->step = g->panels_per_span;
         }
     }
     g->failed = 0;
     g->backwards = args->backwards;
-    g->finishes = r->outputs_count && !g->by_lines &&
+    bool few = g->by_lines && g->n <= TN_GEMM_LINES_MOST;
+    g->finishes = r->outputs_count && !few &&
                   (g->in_place ? k->epilogue && tn_finish_make(&g->finish, r, g->column) : ends_narrow(g));
+    g->ends = g->finishes && g->in_place && tn_finish_end_of(&g->finish, &g->end);
+    g->finishes = g->finishes && (g->ends || !g->by_lines);
     if (fresh && r->outputs_count)
-        learn_few(args, g);
+        tn_gemm_few_learn(args, g);
     if (r->outputs_count) {
         int64_t pieces = g->blocks * g->batches * g->spans, rows = g->block < g->m ? g->block : g->m;
         size_t bytes = scratch_lay(g, rows, g->step * g->level->columns, NULL, NULL);

@@ -22,7 +22,7 @@ typedef struct tn_gemm_few {
     int64_t with[TN_FINISH_STEPS], all[TN_GEMM_MAX_ROWS];
 } tn_gemm_few;
 
-/* Few columns (contract_lines.c): outputs along one row axis, by lines of what they read. */
+/* Few columns, or rows that would have to be packed (contract_lines.c): outputs along one row axis, by lines of what they read. */
 typedef struct tn_gemm_lines {
     int along, slide;        /* the last row axis, and the summed axis that moves by places of the same line */
     int64_t unit, step, tap; /* elements from place to place; places from output to output, and from tap to tap */
@@ -49,6 +49,8 @@ typedef struct tn_gemm {
     bool in_place;             /* sums are formed in the output itself */
     bool finishes; /* they end as `finish` says, tile by tile: in place, or as 16-bit floats in the output */
     tn_finish finish;
+    bool ends; /* and, but for few rows, in registers, as `end` says */
+    tn_finish_end end;
     bool by_lines; /* sums are formed as `lines` says */
     tn_gemm_lines lines;
     const float *packed; /* columns, NULL: packed by each piece */
@@ -80,13 +82,28 @@ void tn_gemm_pack_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, f
 /* The same of rows whose summed elements lie side by side: the rows of a tile element by element, segment after segment. */
 void tn_gemm_interleave_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, const int64_t *length, float *to,
                              const float **table);
-/* Whether sums are formed by lines: few columns, of whole rows of outputs. */
+/* The next of the indices of `count` axes, the last of which runs first. */
+void tn_gemm_advance(const tn_resolved *r, const int *axes, int count, int64_t *at);
+/* All sums of a panel for so few rows that one tile takes them: its columns are read once, in the order in which they lie. c[i]: row i
+   of all panels. */
+void tn_gemm_few_tile(const tn_gemm_level *level, tn_gemm_tile *t, int64_t n, int64_t panel, float *const *c,
+                      bool fetch);
+/* The index-th tile of few rows over panels [panel, end): its first panel, and how many it takes at once (those that it has sums for, of
+   whole columns); 0 after the last. */
+int tn_gemm_few_panels(const tn_gemm_level *level, int64_t rows, int64_t n, int64_t panel, int64_t end, bool backwards,
+                       int64_t index, int64_t *first);
+/* Whether runs of these sizes are `few`; then says how. */
+void tn_gemm_few_learn(const tn_kernel_args *args, tn_gemm *g);
+void tn_gemm_few_run(const tn_kernel_args *args, const tn_gemm_few *f, const tn_gemm_level *level);
+
+/* Whether sums are formed by lines, of whole rows of outputs. */
 bool tn_gemm_lines_fit(const tn_gemm *g, tn_gemm_lines *lines);
 /* Scratch that it needs. */
 size_t tn_gemm_lines_bytes(const tn_gemm *g);
-/* out[i][0..n): the sums of row i of `rows`, the first of which is number `first` of the rows' indices. `columns`: the packed panel. */
+/* out[i][..]: the sums of row i of `rows`, the first of which is number `first` of the rows' indices, of panels [panel, end), ended where
+   g->ends; all[i]: row i of what is added then. `columns`: the packed panels. */
 void tn_gemm_lines_sum(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, int64_t first, const float *columns,
-                       float *const *out, void *scratch);
+                       int64_t panel, int64_t end, float *const *out, const char *const *all, void *scratch);
 /* How many rows the tile at row i of `rows` takes: tiles are of nearly the same height. */
 static inline int tn_gemm_tile_rows(const tn_gemm_level *level, int64_t rows, int64_t i) {
     int64_t left = (rows - i + level->rows - 1) / level->rows;

@@ -53,15 +53,18 @@ static bool find_slide(const tn_gemm *g, tn_gemm_lines *l) {
 
 bool tn_gemm_lines_fit(const tn_gemm *g, tn_gemm_lines *l) {
     const tn_resolved *r = g->r;
-    if (!g->packed || g->n > COLUMNS || g->n < 1 || !g->n_rows || g->k < 2 || r->operand[1].guards ||
-        g->level->lines == NULL || r->extent[g->rows[g->n_rows - 1]] < 16 || !find_slide(g, l))
+    bool few = g->n <= COLUMNS;
+    if (!g->packed || (!few && (g->direct || !g->in_place)) || g->n < 1 || !g->n_rows || g->k < 2 ||
+        r->operand[1].guards || g->level->lines == NULL || r->extent[g->rows[g->n_rows - 1]] < 16 || !find_slide(g, l))
         return false;
     /* a line costs its copy, and each column of an output a multiply-add; a tile's columns cost as much however few they are */
     int64_t taps = r->extent[l->slide];
     l->count = g->k / taps;
     l->outputs = OUTPUTS;
     int64_t places = (l->outputs - 1) * l->step + (taps - 1) * l->tap + 1;
-    if (16 * places / l->outputs + g->n * taps > (g->run < 16 ? 20 : 9) * taps)
+    if (!few && places > l->outputs * taps)
+        return false; /* packed rows are less */
+    if (few && 16 * places / l->outputs + g->n * taps > (g->run < 16 ? 20 : 9) * taps)
         return false;
     l->length = (places + l->step - 1) / l->step + OUTPUTS;
     l->length = ((l->length + 15) & ~(int64_t)15) + 16; /* not all lines begin at the same sets of the cache */
@@ -107,6 +110,11 @@ static void inside_places(const tn_gemm *g, const tn_gemm_row *row, const int64_
         *low = *high = 0;
 }
 
+/* How many of the places phase, phase + step, ... lie before `place`. */
+static int64_t places_before(int64_t place, int64_t phase, int64_t step) {
+    return place > phase ? (place - phase + step - 1) / step : 0;
+}
+
 static void fill(const tn_gemm *g, const void *from, int64_t low, int64_t high, int64_t n, float *to) {
     const tn_gemm_lines *l = &g->lines;
     if (l->step == 1) {
@@ -121,15 +129,18 @@ static void fill(const tn_gemm *g, const void *from, int64_t low, int64_t high, 
         memset(to + high, 0, (size_t)(n - high) * sizeof *to);
         return;
     }
-    for (int64_t phase = 0; phase < l->step; phase++, to += l->length)
-        for (int64_t i = phase, j = 0; i < n; i += l->step, j++) {
-            float x = 0;
-            if (i >= low && i < high && g->load[0])
-                g->load[0](1, (const uint16_t *)from + i * l->unit, 1, &x);
-            else if (i >= low && i < high)
-                x = ((const float *)from)[i * l->unit];
-            to[j] = x;
-        }
+    for (int64_t phase = 0; phase < l->step; phase++, to += l->length) {
+        int64_t begin = places_before(low, phase, l->step), end = places_before(high, phase, l->step),
+                all = places_before(n, phase, l->step), next = l->step * l->unit;
+        int64_t first = (phase + begin * l->step) * l->unit;
+        memset(to, 0, (size_t)begin * sizeof *to);
+        if (g->load[0] && begin < end)
+            g->load[0](end - begin, (const uint16_t *)from + first, next, to + begin);
+        else
+            for (int64_t j = begin; j < end; j++)
+                to[j] = ((const float *)from)[first + (j - begin) * next];
+        memset(to + end, 0, (size_t)(all - end) * sizeof *to);
+    }
 }
 
 /* All lines of the outputs that begin at `row`, `n` places of each. */
@@ -178,8 +189,28 @@ static void fill_lines(const tn_gemm *g, const tn_gemm_row *row, int64_t n, floa
     }
 }
 
+/* One panel of `n` outputs from lines, in tiles. */
+static void sum_tiles(const tn_gemm *g, int64_t n, int64_t panel, const int32_t *place, const float *lines,
+                      const float *columns, float *const *out, const char *const *all) {
+    int64_t first = panel * g->level->columns, left = g->n - first;
+    tn_gemm_tile t = {.columns = (int)(left < g->level->columns ? left : g->level->columns),
+                      .runs = 1,
+                      .length = &g->k,
+                      .a = &lines,
+                      .place = place,
+                      .b = columns + panel * g->k * g->level->columns,
+                      .first = first,
+                      .end = g->ends ? &g->end : NULL};
+    for (int64_t i = 0; i < n; i += t.rows, lines += t.rows) {
+        t.rows = tn_gemm_tile_rows(g->level, n, i);
+        t.c = out + i;
+        t.all = all ? (const float *const *)(const void *)(all + i) : NULL;
+        g->level->tile(&t);
+    }
+}
+
 void tn_gemm_lines_sum(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, int64_t first, const float *columns,
-                       float *const *out, void *scratch) {
+                       int64_t panel, int64_t end, float *const *out, const char *const *all, void *scratch) {
     const tn_gemm_lines *l = &g->lines;
     int64_t extent = g->r->extent[l->along], taps = g->r->extent[l->slide];
     int32_t *place = scratch;
@@ -192,6 +223,11 @@ void tn_gemm_lines_sum(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, i
         n = rows - i < left ? rows - i : left;
         n = n < l->outputs ? n : l->outputs;
         fill_lines(g, &row[i], (n - 1) * l->step + (taps - 1) * l->tap + 1, lines);
+        if (g->n > COLUMNS) {
+            for (int64_t p = panel; p < end; p++)
+                sum_tiles(g, n, p, place, lines, columns, out + i, all ? all + i : NULL);
+            continue;
+        }
         g->level->lines((int)g->n, n, g->k, place, lines, columns, sums, l->outputs);
         for (int64_t j = 0; j < n; j++)
             for (int64_t c = 0; c < g->n; c++)

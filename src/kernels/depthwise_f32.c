@@ -18,7 +18,9 @@ typedef struct depthwise {
     bool finishes; /* what follows the sums is `finish` */
     bool direct;   /* all is done where the output lies */
     tn_finish finish;
-    int64_t taps;
+    bool ends; /* in registers, as `end` says */
+    tn_finish_end end;
+    int64_t taps, width;                                   /* width: of the last summed axis */
     int64_t offset[MAX_TAPS], guard[MAX_TAPS][MAX_GUARDS]; /* a tap's shares of the offset and of the guards' values */
     int64_t least[MAX_GUARDS], most[MAX_GUARDS];           /* of the latter */
 } depthwise;
@@ -57,6 +59,15 @@ static void point_taps(const depthwise *d, const float *from, const int64_t *gua
             inside &= (uint64_t)(guard[g] + d->guard[t][g]) < (uint64_t)a->guard[g].extent;
         tap[t] = inside ? from + d->offset[t] : NULL;
     }
+}
+
+/* Whether taps in a row of the last summed axis lie `next` elements apart, each row outside as a whole or not at all. */
+static bool slides(const depthwise *d, const float *const *tap, int64_t next) {
+    for (int64_t t = 0; t < d->taps; t += d->width)
+        for (int64_t i = 1; i < d->width; i++)
+            if (!tap[t] != !tap[t + i] || d->offset[t + i] - d->offset[t] != i * next)
+                return false;
+    return d->width > 1;
 }
 
 /* From a pixel on, how many of `most` have the same taps outside as it has: those whose guards that grow (by step) from pixel to pixel hold for
@@ -107,20 +118,25 @@ static void row(const depthwise *d, tn_strip *s, const tn_strip_block *b) {
     int64_t next_in = b->rows > 1 ? a->stride[b->tile] : 0, next_out = !direct       ? b->n
                                                                        : b->rows > 1 ? c->stride[b->tile]
                                                                                      : 0;
+    tn_finish_end end = d->end;
+    if (end.add)
+        end.add += at[d->group];
     /* a piece of the channels: weights are [taps][all channels] */
     tn_depthwise_row q = {.groups = b->n,
                           .stride = r->extent[d->group],
                           .taps = d->taps,
                           .a = tap,
+                          .end = d->ends ? &end : NULL,
                           .w = (const float *)k->packed + at[d->group],
                           .next_in = next_in,
                           .next_out = next_out};
     for (int64_t i = 0; i < b->rows; i += q.pixels) {
         q.pixels = alike(d, guard, step, b->rows - i);
         point_taps(d, from + i * next_in, guard, tap);
+        q.slide = q.pixels > 1 && slides(d, tap, next_in) ? d->width : 0;
         q.out = out + i * next_out;
-        d->level->depthwise(&q);
-        if (d->finishes)
+        d->level->depthwise->row(&q);
+        if (d->finishes && !d->ends)
             end_pixels(d, &q, at[d->group]);
         for (int g = 0; g < a->guards; g++)
             guard[g] += q.pixels * step[g];
@@ -168,7 +184,7 @@ static void line(const depthwise *d, tn_strip *s, const tn_strip_block *b) {
                            .w = (const float *)r->kernel->packed + b->at[d->group],
                            .w_stride = r->extent[d->group],
                            .out = sums};
-    d->level->depthwise_line(&q);
+    d->level->depthwise->line(&q);
     tn_strip_run(s, TN_STRIP_AFTER, b, sums);
 }
 
@@ -190,9 +206,13 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
         *d = (depthwise){.r = r, .level = level, .group = group_axis(args->kernel)};
         d->beside = r->operand[0].stride[d->group] == 1 && r->output[0].stride[d->group] == 1;
         list_taps(d);
+        d->width = 1;
+        for (int i = r->outer + r->inner - 1; i >= r->outer && d->width == 1; i--)
+            d->width = r->extent[i];
     }
     d->finishes = d->beside && r->output[0].dtype == TN_F32 && args->kernel->epilogue &&
                   tn_finish_make(&d->finish, r, d->group) && !d->finish.all;
+    d->ends = d->finishes && tn_finish_end_of(&d->finish, &d->end);
     d->direct = d->beside && args->kernel->outputs == 1 && r->output[0].dtype == TN_F32 &&
                 (d->finishes || !args->kernel->epilogue);
     int last = r->outer - 1 != d->group ? r->outer - 1 : -1; /* of pixels */

@@ -66,3 +66,24 @@ bool tn_finish_make(tn_finish *f, const tn_resolved *r, int column) {
     }
     return k->result[0] == made;
 }
+
+bool tn_finish_end_of(const tn_finish *f, tn_finish_end *e) {
+    *e = (tn_finish_end){.low = -INFINITY, .high = INFINITY, .zero = -0.0f};
+    int i = 0;
+    if (f->dtype != TN_F32)
+        return false;
+    if (i < f->steps && f->step[i].op == TN_FINISH_ADD && f->step[i].form == TN_FINISH_COLUMNS)
+        e->add = f->step[i++].at;
+    if (i < f->steps && f->step[i].op == TN_FINISH_ADD && f->step[i].form == TN_FINISH_ALL) {
+        e->all = true;
+        i++;
+    }
+    e->bounds = i < f->steps;
+    if (i < f->steps && f->step[i].op == TN_FINISH_MAX) {
+        e->low = f->step[i++].one;
+        e->zero = e->low == 0 ? e->low : -0.0f;
+    }
+    if (i < f->steps && f->step[i].op == TN_FINISH_MIN)
+        e->high = f->step[i++].one;
+    return i == f->steps;
+}

@@ -35,6 +35,16 @@ typedef void tn_finish_fn(const tn_finish *f, int rows, int64_t columns, int64_t
 typedef void tn_finish_half_fn(const tn_finish *f, int rows, int64_t columns, int64_t first, float *const *c,
                                const void *const *all, uint16_t *const *to);
 
+/* A chain as tiles do it before their sums leave the registers: a value of each column added, another tensor added, bounds. */
+typedef struct tn_finish_end {
+    const float *add; /* of column 0; NULL: none */
+    bool all, bounds; /* all: TN_FINISH_ALL is added */
+    float low, high;  /* infinities: no bound */
+    float zero;       /* added between them: of two zeros the bound counts; -0 changes nothing */
+} tn_finish_end;
+/* Whether f is such a chain of f32; then makes *e of it. */
+bool tn_finish_end_of(const tn_finish *f, tn_finish_end *e);
+
 struct tn_resolved;
 /* Whether the epilogue (none: too) of a contraction, with outputs by axis `column` side by side, is such a chain with the addresses of this
    run; then makes *f of it. A bound that is NaN, or a zero whose sign matters, is left to strips. */

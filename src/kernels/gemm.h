@@ -11,7 +11,7 @@
 #define TN_GEMM_MAX_ROWS 16
 #define TN_GEMM_MAX_COLUMNS 32
 
-/* One tile: c[i][0..columns) = (or +=) sum over runs r and k < length[r] of a[r * stride + i][k * step] * b[...][column].
+/* One tile: c[i][first + 0..columns) = (or +=) sum over runs r and k < length[r] of a[r * stride + i][k * step] * b[...][column].
    Each output is one chain of fused multiply-adds (multiply, then add at the generic level) in the order of the runs: its bits do
    not depend on the tile, nor on which rows and columns stand beside it. */
 typedef struct tn_gemm_tile {
@@ -24,10 +24,17 @@ typedef struct tn_gemm_tile {
     const int64_t *length; /* [runs] */
     const float *const *a; /* [runs][stride], rows used */
     int64_t stride;
-    int64_t step;    /* from one summed element of a row to the next */
+    int64_t step; /* from one summed element of a row to the next */
+    /* If not NULL, element k of row i is a[0][place[k] + i]; of one run, no more rows than the level's, nothing is added to, nor fetched. */
+    const int32_t *place;
     const float *b;  /* packed panel: [sum of lengths][level's columns] */
     bool add;        /* to what c holds: the chain goes on from there */
-    float *const *c; /* [rows] */
+    float *const *c; /* [rows], each `first` elements before its first column */
+    int64_t first;
+    /* What is done with whole sums before they are stored; NULL: nothing. Its columns, and rows of all[], are as those of c. Not of more
+       rows than the level's, nor of several panels. */
+    const tn_finish_end *end;
+    const float *const *all;
     /* What is read later is fetched while this is summed: the lines of the cache from this address on, `ahead_step` bytes further at each
        summed element. It is no access: any address will do. 0: nothing. */
     uintptr_t ahead;
@@ -46,7 +53,10 @@ typedef void tn_gemm_lines_fn(int columns, int64_t n, int64_t count, const int32
 /* A depthwise row: out[p * next_out + g] = sum over taps t of a[t][p * next_in + g] * w[t * stride + g], for g < groups, p < pixels. */
 typedef struct tn_depthwise_row {
     int64_t groups, stride, taps;
-    const float *const *a; /* [taps]; NULL where the tap lies outside */
+    const tn_finish_end *end; /* as of a tile: its columns are the groups */
+    const float *const *a;    /* [taps]; NULL where the tap lies outside */
+    /* If not 0, each `slide` taps that follow each other lie outside all or none, each `next_in` elements after the one before. */
+    int64_t slide;
     const float *w;
     float *out;
     int64_t pixels, next_in, next_out;
@@ -71,8 +81,7 @@ typedef struct tn_gemm_level {
     void (*tile)(const tn_gemm_tile *tile);
     /* to[k * rows + i] = from[i][k], k < n: rows as a tile of step `rows` reads them. */
     void (*interleave)(int rows, int64_t n, const void *const *from, float *to);
-    void (*depthwise)(const tn_depthwise_row *row);
-    void (*depthwise_line)(const tn_depthwise_line *line);
+    const struct tn_depthwise_level *depthwise;
     tn_finish_fn *finish;
     const struct tn_half_level *half;
     tn_gemm_lines_fn *lines;
@@ -91,6 +100,12 @@ typedef struct tn_half_level {
     tn_finish_half_fn *finish;
 } tn_half_level;
 
+typedef struct tn_depthwise_level {
+    void (*row)(const tn_depthwise_row *row);
+    void (*line)(const tn_depthwise_line *line);
+} tn_depthwise_level;
+
+extern const tn_depthwise_level tn_depthwise_generic, tn_depthwise_avx2, tn_depthwise_avx512, tn_depthwise_neon;
 extern const tn_half_level tn_half_generic, tn_half_avx2, tn_half_avx512, tn_half_neon;
 extern const tn_gemm_level tn_gemm_generic, tn_gemm_avx2, tn_gemm_avx512, tn_gemm_neon;
 

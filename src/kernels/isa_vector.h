@@ -54,7 +54,7 @@ INLINE void store_part(float *p, vec v, int64_t n) {
     _mm512_mask_storeu_ps(p, FIRST(n), (__m512)v);
 }
 #else
-static __attribute__((noinline)) vec load_part(const float *p, int64_t n) {
+static __attribute__((noinline, unused)) vec load_part(const float *p, int64_t n) {
     vec v = {0};
     for (int64_t i = 0; i < n && i < WIDTH; i++)
         v[i] = p[i];

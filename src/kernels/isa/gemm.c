@@ -8,6 +8,7 @@
 /* The same instructions as AVX-512: that level's table serves. */
 #if !defined(__AVX512VNNI__)
 
+#include "kernels/isa/ends.h"
 #include "kernels/isa_vector.h"
 
 #if defined(__AVX512F__)
@@ -64,16 +65,18 @@ INLINE void tile_of(const int rows, const int vectors, const int lines, const tn
     if (t->add)
         EACH (i, rows)
             EACH (v, vectors)
-                sum[i][v] = load(t->c[i] + v * WIDTH);
+                sum[i][v] = load(t->c[i] + t->first + v * WIDTH);
     const float *b = t->b;
     uintptr_t ahead = t->ahead ? t->ahead : (uintptr_t)b;
     for (int64_t r = 0, n; r < t->runs; r++, b += n * COLUMNS, ahead += (uintptr_t)(n * t->ahead_step)) {
         n = t->length[r];
         add_run(rows, vectors, lines, sum, t->a + r * t->stride, 0, n, t->step, b, ahead, t->ahead_step);
     }
+    if (t->end)
+        end_sums(rows, vectors, sum, t->end, t->all, t->first);
     EACH (i, rows)
         EACH (v, vectors)
-            store(t->c[i] + v * WIDTH, sum[i][v]);
+            store(t->c[i] + t->first + v * WIDTH, sum[i][v]);
 }
 
 /* Some rows of a block of a run; their sums wait in memory. */
@@ -110,7 +113,7 @@ static void tall_tile(const tn_gemm_tile *t) {
     float sums[TN_GEMM_MAX_ROWS][COLUMNS];
     for (int i = 0; i < t->rows; i++)
         for (int j = 0; j < COLUMNS; j++)
-            sums[i][j] = t->add ? t->c[i][j] : 0;
+            sums[i][j] = t->add ? t->c[i][t->first + j] : 0;
     int parts = (t->rows + ROWS - 1) / ROWS;
     int64_t ahead_step = t->ahead_step / parts;
     const float *b = t->b;
@@ -135,7 +138,42 @@ static void tall_tile(const tn_gemm_tile *t) {
         }
     }
     for (int i = 0; i < t->rows; i++)
-        memcpy(t->c[i], sums[i], sizeof sums[i]);
+        memcpy(t->c[i] + t->first, sums[i], sizeof sums[i]);
+}
+
+/* Rows that slide through the same memory. */
+INLINE void placed_of(const int rows, const tn_gemm_tile *t) {
+    vec sum[ROWS][VECTORS];
+    EACH (i, rows)
+        EACH (v, VECTORS)
+            sum[i][v] = (vec){0};
+    const float *b = t->b, *a = t->a[0];
+    const int32_t *place = t->place;
+    for (const int32_t *last = place + t->length[0]; place < last; place++, b += COLUMNS) {
+        const float *from = a + *place;
+        vec column[VECTORS];
+        EACH (v, VECTORS)
+            column[v] = load(b + v * WIDTH);
+        EACH (i, rows) {
+            vec x = splat(from[i]);
+            EACH (v, VECTORS)
+                sum[i][v] = madd(x, column[v], sum[i][v]);
+        }
+    }
+    if (t->end)
+        end_sums(rows, VECTORS, sum, t->end, t->all, t->first);
+    EACH (i, rows)
+        EACH (v, VECTORS)
+            store(t->c[i] + t->first + v * WIDTH, sum[i][v]);
+}
+
+static void placed_tile(const tn_gemm_tile *t) {
+#define PLACED_TILE_OF(n) \
+    case n: placed_of(n, t); break;
+    switch (t->rows) {
+        EACH_HEIGHT(PLACED_TILE_OF)
+    default: break;
+    }
 }
 
 static void whole_tile(const tn_gemm_tile *t) {
@@ -202,7 +240,7 @@ INLINE void beside_of(const int rows, const int panels, const tn_gemm_tile *t) {
     EACH (i, rows)
         EACH (p, panels)
             EACH (v, VECTORS)
-                store(t->c[i] + p * COLUMNS + v * WIDTH, sum[i][p][v]);
+                store(t->c[i] + t->first + p * COLUMNS + v * WIDTH, sum[i][p][v]);
 }
 
 /* Heights, and panels that they take at once: as many sums as there are registers for, and what is left of a row of panels. */
@@ -225,32 +263,56 @@ static void beside_tile(const tn_gemm_tile *t) {
     }
 }
 
-/* Sums of fewer columns are formed beside c: what follows there is another's. */
-static void tile(const tn_gemm_tile *t) {
-    if (t->panels > 1) {
-        beside_tile(t);
-        return;
-    }
-    if (t->columns == COLUMNS) {
-        whole_tile(t);
-        return;
-    }
+/* Fewer columns than a panel has, nor one vector: sums are formed beside c, for what follows there is another's. */
+static __attribute__((noinline)) void part_tile(const tn_gemm_tile *t) {
     float beside[TN_GEMM_MAX_ROWS][COLUMNS], *c[TN_GEMM_MAX_ROWS];
     for (int i = 0; i < TN_GEMM_MAX_ROWS; i++)
         c[i] = beside[i];
     for (int i = 0; i < t->rows && t->add; i++)
         for (int v = 0; v < VECTORS; v++)
-            store(beside[i] + v * WIDTH, load_part(t->c[i] + v * WIDTH, t->columns - v * WIDTH));
+            store(beside[i] + v * WIDTH, load_part(t->c[i] + t->first + v * WIDTH, t->columns - v * WIDTH));
     tn_gemm_tile whole = *t;
     whole.c = c;
-    whole.columns = COLUMNS;
-    if (t->columns <= WIDTH)
+    whole.first = 0;
+    whole.end = NULL;
+    if (t->place)
+        placed_tile(&whole);
+    else if (t->columns <= WIDTH)
         narrow_tile(&whole);
     else
         whole_tile(&whole);
-    for (int i = 0; i < t->rows; i++)
+    float add[COLUMNS] = {0}, all[COLUMNS] = {0};
+    const float *one = all;
+    tn_finish_end end = {0};
+    if (t->end) {
+        end = *t->end;
+        for (int j = 0; j < t->columns && end.add; j++)
+            add[j] = end.add[t->first + j];
+        end.add = end.add ? add : NULL;
+    }
+    for (int i = 0; i < t->rows; i++) {
+        vec sum[1][VECTORS];
+        EACH (v, VECTORS)
+            sum[0][v] = load(beside[i] + v * WIDTH);
+        if (t->end) {
+            for (int j = 0; j < t->columns && end.all; j++)
+                all[j] = t->all[i][t->first + j];
+            end_sums(1, VECTORS, sum, &end, &one, 0);
+        }
         for (int v = 0; v < VECTORS; v++)
-            store_part(t->c[i] + v * WIDTH, load(beside[i] + v * WIDTH), t->columns - v * WIDTH);
+            store_part(t->c[i] + t->first + v * WIDTH, sum[0][v], t->columns - v * WIDTH);
+    }
+}
+
+static void tile(const tn_gemm_tile *t) {
+    if (t->panels > 1)
+        beside_tile(t);
+    else if (t->columns == COLUMNS)
+        (t->place ? placed_tile : whole_tile)(t);
+    else if (VECTORS == 2 && t->columns == WIDTH && t->rows <= ROWS && !t->place)
+        narrow_tile(t);
+    else
+        part_tile(t);
 }
 
 /* --- few columns ------------------------------------------------------------------------------------------------------------------------ */
@@ -304,30 +366,6 @@ static void lines(int columns, int64_t n, int64_t count, const int32_t *place, c
 }
 
 /* --- what ends a contraction ---------------------------------------------------------------------------------------------------------- */
-
-/* The greater and the lesser of x and a bound: x where neither is, so that NaN stays what it is. */
-INLINE vec at_least(vec x, vec bound) {
-#if defined(__AVX512F__)
-    return (vec)_mm512_max_ps((__m512)bound, (__m512)x);
-#elif defined(__AVX2__)
-    return (vec)_mm256_max_ps((__m256)bound, (__m256)x);
-#else
-    typedef int32_t mask __attribute__((vector_size(WIDTH * 4)));
-    mask m = bound > x;
-    return (vec)(((mask)bound & m) | ((mask)x & ~m));
-#endif
-}
-INLINE vec at_most(vec x, vec bound) {
-#if defined(__AVX512F__)
-    return (vec)_mm512_min_ps((__m512)bound, (__m512)x);
-#elif defined(__AVX2__)
-    return (vec)_mm256_min_ps((__m256)bound, (__m256)x);
-#else
-    typedef int32_t mask __attribute__((vector_size(WIDTH * 4)));
-    mask m = bound < x;
-    return (vec)(((mask)bound & m) | ((mask)x & ~m));
-#endif
-}
 
 /* `rows` rows of COLUMNS columns, or of the first n; across: one row's, each of the columns that follow. */
 INLINE void finish_block(const int rows, const bool part, const bool across, const tn_finish *f, int64_t n,
@@ -464,72 +502,6 @@ static void interleave(int rows, int64_t n, const void *const *from, float *to) 
     interleave_by(read_four, read_one, sizeof(float), rows, n, from, to);
 }
 
-/* Channels [g, g + WIDTH) of `pixels` pixels from p on, PIXELS at most. */
-#define PIXELS 8
-INLINE void depthwise_pixels(const tn_depthwise_row *d, int64_t g, int64_t p, int pixels) {
-    vec sum[PIXELS];
-    EACH (i, pixels)
-        sum[i] = (vec){0};
-    for (int64_t t = 0; t < d->taps; t++) {
-        if (!d->a[t])
-            continue;
-        const float *a = d->a[t] + p * d->next_in + g;
-        vec w = load(d->w + t * d->stride + g);
-        EACH (i, pixels)
-            sum[i] = madd(load(a + i * d->next_in), w, sum[i]);
-    }
-    EACH (i, pixels)
-        store(d->out + (p + i) * d->next_out + g, sum[i]);
-}
-
-static void depthwise_vector(const tn_depthwise_row *d, int64_t g) {
-    int64_t p = 0;
-    for (; p + PIXELS <= d->pixels; p += PIXELS)
-        depthwise_pixels(d, g, p, PIXELS);
-    if (p + 4 <= d->pixels) {
-        depthwise_pixels(d, g, p, 4);
-        p += 4;
-    }
-    for (; p + 2 <= d->pixels; p += 2)
-        depthwise_pixels(d, g, p, 2);
-    if (p < d->pixels)
-        depthwise_pixels(d, g, p, 1);
-}
-
-static void depthwise(const tn_depthwise_row *d) {
-    int64_t g = 0;
-    for (; g + WIDTH <= d->groups; g += WIDTH)
-        depthwise_vector(d, g);
-    if (g == d->groups)
-        return;
-    if (g > 0) { /* the last ones once more among others: each channel has its own sum */
-        depthwise_vector(d, d->groups - WIDTH);
-        return;
-    }
-    for (int64_t p = 0; p < d->pixels; p++)
-        for (g = 0; g < d->groups; g++) {
-            vec sum = {0};
-            for (int64_t t = 0; t < d->taps; t++)
-                if (d->a[t])
-                    sum = madd(splat(d->a[t][p * d->next_in + g]), splat(d->w[t * d->stride + g]), sum);
-            d->out[p * d->next_out + g] = sum[0];
-        }
-}
-
-static void depthwise_line(const tn_depthwise_line *d) {
-    for (int64_t i = 0; i < d->n; i++)
-        d->out[i] = 0;
-    for (int64_t t = 0; t < d->taps; t++) {
-        const float *a = d->a[t];
-        int64_t i = d->low[t], end = d->high[t];
-        vec w = splat(d->w[t * d->w_stride]);
-        for (; d->step == 1 && i + WIDTH <= end; i += WIDTH)
-            store(d->out + i, madd(load(a + i), w, load(d->out + i)));
-        for (; i < end; i++)
-            d->out[i] = madd(splat(a[i * d->step]), w, splat(d->out[i]))[0];
-    }
-}
-
 /* Twelve independent sums, no two alike: a compiler would keep one of them. */
 #define SUMS 12
 static float peak(int64_t rounds) {
@@ -552,8 +524,7 @@ const tn_gemm_level PASTE(tn_gemm_, TN_ISA) = {.rows = ROWS,
                                                .beside = MOST_BESIDE,
                                                .tile = tile,
                                                .interleave = interleave,
-                                               .depthwise = depthwise,
-                                               .depthwise_line = depthwise_line,
+                                               .depthwise = &PASTE(tn_depthwise_, TN_ISA),
                                                .finish = finish,
                                                .half = &PASTE(tn_half_, TN_ISA),
                                                .lines = lines,
