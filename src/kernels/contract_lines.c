@@ -196,15 +196,18 @@ static void sum_tiles(const tn_gemm *g, int64_t n, int64_t panel, const int32_t 
     tn_gemm_tile t = {.columns = (int)(left < g->level->columns ? left : g->level->columns),
                       .runs = 1,
                       .length = &g->k,
-                      .a = &lines,
                       .place = place,
                       .b = columns + panel * g->k * g->level->columns,
                       .first = first,
                       .end = g->ends ? &g->end : NULL};
-    for (int64_t i = 0; i < n; i += t.rows, lines += t.rows) {
-        t.rows = tn_gemm_tile_rows(g->level, n, i);
-        t.c = out + i;
-        t.all = all ? (const float *const *)(const void *)(all + i) : NULL;
+    /* the last rows once more among others: tiles have two heights, and a row's sums are the same in each */
+    t.rows = n < g->level->rows ? 1 : g->level->rows;
+    for (int64_t i = 0; i < n; i += t.rows) {
+        int64_t at = i + t.rows <= n ? i : n - t.rows;
+        const float *from = lines + at;
+        t.a = &from;
+        t.c = out + at;
+        t.all = all ? (const float *const *)(const void *)(all + at) : NULL;
         g->level->tile(&t);
     }
 }

@@ -25,7 +25,8 @@ typedef struct tn_gemm_tile {
     const float *const *a; /* [runs][stride], rows used */
     int64_t stride;
     int64_t step; /* from one summed element of a row to the next */
-    /* If not NULL, element k of row i is a[0][place[k] + i]; of one run, no more rows than the level's, nothing is added to, nor fetched. */
+    /* If not NULL, element k of row i is a[0][place[k] + i]; of one run, of one row or as many as the level has, nothing is added to, nor
+       fetched. */
     const int32_t *place;
     const float *b;  /* packed panel: [sum of lengths][level's columns] */
     bool add;        /* to what c holds: the chain goes on from there */

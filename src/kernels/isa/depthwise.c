@@ -90,13 +90,10 @@ static void depthwise_few(const tn_depthwise_row *d, int64_t p) {
 }
 
 /* Channels pass inside: what is read lies side by side. The last ones once more among others: each channel has its own sum. */
-#define PIXELS_BY(block, n, last)                               \
-    for (; p + (n) <= d->pixels; p += (n)) {                    \
-        for (int64_t g = 0; g + WIDTH <= d->groups; g += WIDTH) \
-            block(d, g, p, n, last);                            \
-        if (d->groups % WIDTH)                                  \
-            block(d, d->groups - WIDTH, p, n, last);            \
-    }
+#define PIXELS_BY(block, n, last)                      \
+    for (; p + (n) <= d->pixels; p += (n))             \
+        for (int64_t g = 0; g < d->groups; g += WIDTH) \
+            block(d, g + WIDTH <= d->groups ? g : d->groups - WIDTH, p, n, last);
 
 static void depthwise(const tn_depthwise_row *d) {
     int64_t p = 0;
@@ -117,10 +114,8 @@ static void depthwise(const tn_depthwise_row *d) {
         int64_t g = 0;
         for (; g + CHAINS * WIDTH <= d->groups; g += CHAINS * WIDTH)
             depthwise_block(d, g, p, 1, CHAINS);
-        for (; g + WIDTH <= d->groups; g += WIDTH)
-            depthwise_block(d, g, p, 1, 1);
-        if (g < d->groups)
-            depthwise_block(d, d->groups - WIDTH, p, 1, 1);
+        for (; g < d->groups; g += WIDTH)
+            depthwise_block(d, g + WIDTH <= d->groups ? g : d->groups - WIDTH, p, 1, 1);
     }
 }
 

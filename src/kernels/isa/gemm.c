@@ -168,12 +168,10 @@ INLINE void placed_of(const int rows, const tn_gemm_tile *t) {
 }
 
 static void placed_tile(const tn_gemm_tile *t) {
-#define PLACED_TILE_OF(n) \
-    case n: placed_of(n, t); break;
-    switch (t->rows) {
-        EACH_HEIGHT(PLACED_TILE_OF)
-    default: break;
-    }
+    if (t->rows == ROWS)
+        placed_of(ROWS, t);
+    else
+        placed_of(1, t);
 }
 
 static void whole_tile(const tn_gemm_tile *t) {
