@@ -310,7 +310,7 @@ void tn_gemm_pack_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, f
 
 void tn_gemm_interleave_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, const int64_t *length, float *to,
                              const float **table) {
-    int dtype = g->r->operand[0].dtype;
+    tn_dtype dtype = g->r->operand[0].dtype;
     void (*interleave)(int, int64_t, const void *const *, float *) = dtype == TN_F16 ? g->level->half->interleave_f16
                                                                      : dtype == TN_BF16
                                                                          ? g->level->half->interleave_bf16
