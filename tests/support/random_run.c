@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,10 +12,9 @@
 
 #include "base/os.h"
 #include "interp/oracle.h"
-#include "passes/pass.h"
 #include "support/random_graph.h"
 
-#define MOST 64 /* inputs and outputs of one graph */
+enum { MOST = RANDOM_OBJECTS };
 
 typedef struct fed {
     const tn_graph *graph;
@@ -39,9 +39,20 @@ typedef struct trial {
     tn_oracle oracle[2]; /* of levels below 2, and from there on */
     int level;
     tn_status expected;
-    char *text;
-    size_t size;
+    const random_options *options;
+    random_failure *failure;
 } trial;
+
+static void TN_PRINTF(4, 5) failed(trial *t, random_kind kind, tn_status status, const char *format, ...) {
+    random_failure *f = t->failure;
+    va_list args;
+    f->kind = kind;
+    f->status = status;
+    snprintf(f->what, sizeof f->what, "%s", status == TN_OK ? "" : tn_error_what());
+    va_start(args, format);
+    vsnprintf(f->text, sizeof f->text, format, args);
+    va_end(args);
+}
 
 static void release(uint32_t n, tn_object **objects) {
     for (uint32_t i = 0; i < n; i++) {
@@ -61,26 +72,30 @@ static bool try_one(trial *t, const tn_session_options *o, const char *label, tn
         outputs[i] = (tn_output){.name = tn_graph_output_name(t->graph, i), .object = &out[i]};
     tn_session *s = tn_session_create(t->model, o);
     tn_status status = s ? tn_session_run(s, n, in, m, outputs) : tn_error_status();
+    if (status == TN_OK && t->options->fault && (status = t->options->fault(t->options->ctx, t->graph, out)) != TN_OK)
+        release(m, out);
     bool ok = (status == TN_OK) == (t->expected == TN_OK);
     if (!ok && status != TN_OK)
-        snprintf(t->text, t->size, "%s: fails: %s", label, tn_error_message());
+        failed(t, RANDOM_PLAN_FAILS, status, "%s: fails: %s", label, tn_error_message());
     else if (!ok)
-        snprintf(t->text, t->size, "%s: runs, but the reference fails", label);
+        failed(t, RANDOM_PLAN_RUNS, TN_OK, "%s: runs, but the reference fails", label);
     tn_session_destroy(s);
     for (uint32_t i = 0; i < m && ok && status == TN_OK; i++) {
         tn_difference d;
         if (tn_oracle_judge(&t->oracle[t->level >= 2], i, out[i], false, &ok, &d) != TN_OK)
             abort();
         if (!ok)
-            snprintf(t->text, t->size, "%s: output '%s': %s (%" PRIu64 " elements)", label,
-                     tn_graph_output_name(t->graph, i), d.text, d.elements);
+            failed(t, RANDOM_DIFFERS, TN_OK, "%s: output '%s': %s (%" PRIu64 " elements)", label,
+                   tn_graph_output_name(t->graph, i), d.text, d.elements);
     }
     if (status != TN_OK || !ok)
         release(status == TN_OK ? m : 0, out);
     return ok;
 }
 
-static bool try_all(trial *t, uint64_t seed, bool thorough) {
+static bool try_all(trial *t) {
+    uint64_t seed = t->options->seed;
+    bool thorough = t->options->thorough;
     uint32_t m = tn_graph_output_count(t->graph);
     for (int level = 0; level <= 2; level++)
         for (int isa = 0; isa < TN_ISA_COUNT; isa++) {
@@ -107,8 +122,8 @@ static bool try_all(trial *t, uint64_t seed, bool thorough) {
                 for (uint32_t i = 0; i < m && ok && first[0]; i++)
                     if (!tn_object_same_bits(first[i], out[i])) {
                         ok = false;
-                        snprintf(t->text, t->size, "%s: output %" PRIu32 " has other bits than on %d threads", label, i,
-                                 begin);
+                        failed(t, RANDOM_OTHER_BITS, TN_OK, "%s: output %" PRIu32 " has other bits than on %d threads",
+                               label, i, begin);
                     }
                 if (!first[0] && ok)
                     memcpy(first, out, sizeof first);
@@ -122,172 +137,32 @@ static bool try_all(trial *t, uint64_t seed, bool thorough) {
     return true;
 }
 
-bool random_holds(const tn_graph *graph, tn_object *const *in, uint64_t seed, bool thorough, char *text, size_t size) {
+bool random_holds(const tn_graph *graph, tn_object *const *in, const random_options *options, random_failure *failure) {
     tn_graph *g = tn_graph_clone(graph, NULL, NULL);
     fed f = {g, in};
-    trial t = {.graph = g, .in = in, .text = text, .size = size};
+    trial t = {.graph = g, .in = in, .options = options, .failure = failure};
+    failure->kind = RANDOM_HOLDS;
     if (!g)
         abort();
     for (int i = 0; i < 2; i++) {
-        t.oracle[i] = (tn_oracle){
-            .run = run_reference, .ctx = &f, .count = tn_graph_output_count(g), .seed = seed, .winograd = i == 1};
+        t.oracle[i] = (tn_oracle){.run = run_reference,
+                                  .ctx = &f,
+                                  .count = tn_graph_output_count(g),
+                                  .seed = options->seed,
+                                  .winograd = i == 1};
         t.expected = tn_oracle_begin(&t.oracle[i]);
+        failure->refused = t.expected != TN_OK;
     }
     bool ok = false;
     if (!(t.model = tn_model_from_graph(g, NULL)))
-        snprintf(text, size, "not a good graph: %s", tn_error_message());
+        failed(&t, RANDOM_NO_MODEL, tn_error_status(), "not a good graph: %s", tn_error_message());
     else
-        ok = try_all(&t, seed, thorough);
+        ok = try_all(&t);
     for (int i = 0; i < 2; i++)
         tn_oracle_free(&t.oracle[i]);
     tn_model_destroy(t.model);
     tn_graph_destroy(g);
     return ok;
-}
-
-/* --- making it small --------------------------------------------------------------------------------------------------------------- */
-
-typedef struct specimen {
-    tn_graph *graph;
-    tn_object *in[MOST];
-} specimen;
-
-static void specimen_free(specimen *s) {
-    if (s->graph)
-        release(tn_graph_input_count(s->graph), s->in);
-    tn_graph_destroy(s->graph);
-    s->graph = NULL;
-}
-
-static void specimen_copy(specimen *to, const specimen *from) {
-    to->graph = tn_graph_clone(from->graph, NULL, NULL);
-    if (!to->graph)
-        abort();
-    for (uint32_t i = 0; i < tn_graph_input_count(from->graph); i++)
-        to->in[i] = tn_object_retain(from->in[i]);
-}
-
-/* Takes away what no output needs. */
-static bool tidy(specimen *s) {
-    tn_pass_context c = {.passes = "dce", .just_listed = true};
-    bool ok = tn_passes_run(s->graph, &c) == TN_OK;
-    tn_pass_context_free(&c);
-    for (uint32_t i = tn_graph_input_count(s->graph); ok && i-- > 0;) {
-        if (tn_value_use_count(s->graph, tn_graph_input(s->graph, i)))
-            continue;
-        uint32_t n = tn_graph_input_count(s->graph);
-        tn_object_destroy(s->in[i]);
-        for (uint32_t k = i; k + 1 < n; k++)
-            s->in[k] = s->in[k + 1];
-        s->in[n - 1] = NULL;
-        ok = tn_region_remove_arg(s->graph, tn_graph_region(s->graph), i) == TN_OK;
-    }
-    tn_graph *clean = ok ? tn_graph_clone(s->graph, NULL, NULL) : NULL;
-    if (clean) {
-        tn_graph_destroy(s->graph);
-        s->graph = clean;
-    }
-    return clean != NULL;
-}
-
-static bool still_fails(const specimen *s, uint64_t seed) {
-    char text[4000];
-    return !random_holds(s->graph, s->in, seed, true, text, sizeof text);
-}
-
-/* Takes `next` in place of `now` if it is good and still fails; frees the other. */
-static bool adopt(specimen *now, specimen *next, bool good, uint64_t seed) {
-    bool better = good && tidy(next) && still_fails(next, seed);
-    specimen_free(better ? now : next);
-    if (better)
-        *now = *next;
-    return better;
-}
-
-static bool keep_output(specimen *s, uint32_t index) {
-    tn_graph *g = s->graph;
-    tn_value v = tn_graph_output(g, index);
-    uint32_t name = g->output_name.data[index];
-    bool ok = tn_region_return(g, tn_graph_region(g), 1, &v) == TN_OK;
-    g->output_name.data[0] = name;
-    g->output_name.len = 1;
-    return ok;
-}
-
-/* An input in place of a node's output, fed with what the reference gives for it. */
-static bool cut(specimen *s, tn_node node, uint32_t output) {
-    tn_graph *g = s->graph;
-    tn_value v = tn_node_output(g, node, output), in[MOST];
-    uint32_t n = tn_graph_input_count(g);
-    tn_object *object = NULL;
-    if (n + 1 >= MOST || !tn_value_use_count(g, v))
-        return false;
-    for (uint32_t i = 0; i < n; i++)
-        in[i] = tn_graph_input(g, i);
-    if (tn_interp_run(g, NULL, n, in, s->in, 1, &v, &object) != TN_OK)
-        return false;
-    char name[24];
-    static uint32_t cuts;
-    snprintf(name, sizeof name, "cut%" PRIu32, ++cuts);
-    tn_value arg = tn_region_add_arg(g, tn_graph_region(g), tn_value_type(g, v), name);
-    s->in[n] = object;
-    return arg.id && tn_value_replace_uses(g, v, arg) == TN_OK;
-}
-
-static bool cut_somewhere(specimen *s, uint64_t seed) {
-    for (tn_node node = tn_region_last(s->graph, tn_graph_region(s->graph)); node.id;
-         node = tn_node_previous(s->graph, node)) {
-        if (tn_node_has_trait(s->graph, node, TN_TERMINATOR))
-            continue;
-        for (uint32_t i = 0; i < tn_node_output_count(s->graph, node); i++) {
-            specimen next = {0};
-            uint32_t *map;
-            next.graph = tn_graph_clone(s->graph, NULL, &map);
-            if (!next.graph)
-                abort();
-            for (uint32_t k = 0; k < tn_graph_input_count(s->graph); k++)
-                next.in[k] = tn_object_retain(s->in[k]);
-            bool good = cut(&next, (tn_node){map[node.id]}, i);
-            tn_graph_free_map(s->graph, map);
-            if (adopt(s, &next, good, seed))
-                return true;
-        }
-    }
-    return false;
-}
-
-static void print_inputs(const specimen *s) {
-    for (uint32_t i = 0; i < tn_graph_input_count(s->graph); i++) {
-        tn_tensor *t = tn_object_tensor(s->in[i]);
-        char text[200];
-        if (!t)
-            continue;
-        fprintf(stderr, "  %s = %s", tn_value_name(s->graph, tn_graph_input(s->graph, i)),
-                tn_tensor_describe(t, text, sizeof text));
-        for (int64_t k = 0; k < t->count && k < 64; k++)
-            fprintf(stderr, "%s%.9g", k ? "," : " [", tn_tensor_get_f64(t, k));
-        fprintf(stderr, "%s\n", t->count > 64 ? ",...]" : t->count ? "]" : "");
-    }
-}
-
-void random_shrink(const tn_graph *graph, tn_object *const *in, uint64_t seed) {
-    specimen s = {0}, original = {.graph = (tn_graph *)graph};
-    memcpy(original.in, in, tn_graph_input_count(graph) * sizeof *in);
-    specimen_copy(&s, &original);
-    for (uint32_t i = 0; tn_graph_output_count(s.graph) > 1 && i < tn_graph_output_count(s.graph); i++) {
-        specimen next = {0};
-        specimen_copy(&next, &s);
-        if (adopt(&s, &next, keep_output(&next, i), seed))
-            break;
-    }
-    for (int i = 0; i < 100 && cut_somewhere(&s, seed); i++)
-        ;
-    char text[4000], *printed = tn_graph_print(s.graph);
-    random_holds(s.graph, s.in, seed, true, text, sizeof text);
-    fprintf(stderr, "%s\n%s", text, printed ? printed : "");
-    print_inputs(&s);
-    tn_graph_free_text(s.graph, printed);
-    specimen_free(&s);
 }
 
 /* --- many ------------------------------------------------------------------------------------------------------------------------------- */
@@ -320,7 +195,8 @@ uint64_t random_run(uint64_t first, uint64_t count, bool thorough, double second
         uint64_t seed = seed_now = first + *ran;
         int64_t size[RANDOM_SYMBOLS];
         tn_object *in[MOST] = {NULL};
-        char text[4000] = "";
+        random_options options = {.seed = seed, .thorough = thorough};
+        random_failure failure;
         tn_graph *g = random_graph_make(seed, size);
         random_graph_inputs(g, size, seed, in);
         if (getenv("TENON_RANDOM_VERBOSE") && count == 1) {
@@ -328,11 +204,14 @@ uint64_t random_run(uint64_t first, uint64_t count, bool thorough, double second
             fprintf(stderr, "%s", printed ? printed : "");
             tn_graph_free_text(g, printed);
         }
-        if (!random_holds(g, in, seed, thorough, text, sizeof text)) {
+        if (!random_holds(g, in, &options, &failure)) {
             failures++;
-            fprintf(stderr, "seed %" PRIu64 ": %s\n  again: TENON_SEED=%" PRIu64 " <this program>\n", seed, text, seed);
-            if (shrunk++ < 1 || count == 1)
-                random_shrink(g, in, seed);
+            fprintf(stderr, "seed %" PRIu64 ": %s\n  again: TENON_SEED=%" PRIu64 " <this program>\n", seed,
+                    failure.text, seed);
+            if (shrunk++ < 1 || count == 1) {
+                options.thorough = true;
+                random_print_small(g, in, &options);
+            };
         }
         release(tn_graph_input_count(g), in);
         tn_graph_destroy(g);
