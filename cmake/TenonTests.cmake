@@ -75,6 +75,9 @@ endforeach()
 add_executable(meaning-driver ${CMAKE_SOURCE_DIR}/tests/nightly/meaning/driver.c)
 target_link_libraries(meaning-driver PRIVATE tenon_static tenon_flags m)
 
+# The program that tests/fuzz/graphs.py judges graphs with.
+tenon_test_program(graphs-driver ${CMAKE_SOURCE_DIR}/tests/fuzz/graphs.c)
+
 # Fuzz targets: with TENON_FUZZ libFuzzer programs; always a ctest fuzz/<name> that replays tests/fuzz/corpus/<name>/.
 file(GLOB tenon_fuzz_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
 foreach(source IN LISTS tenon_fuzz_sources)

@@ -4,7 +4,8 @@
     element_types.py --driver build/meaning-driver [--op Resize ...] [--seed 1]
 
 For every version and type parameter a random valid node is drawn, then the inputs of that parameter are made of each type in turn.
-Tenon must answer where the schema lists the type and refuse where it does not; WIDER says where it takes more, and why."""
+Tenon must answer where the schema lists the type and refuse where it does not; WIDER says where it takes more, and why. What it answers, the
+compiled plan gives as the reference does."""
 import argparse
 import collections
 import sys
@@ -12,6 +13,7 @@ import sys
 import numpy as np
 from onnx import defs
 
+import compare
 import evaluators
 from draw import DTYPES, STRING, Draw, code_of, operator_versions, usable_of
 from meaning import DOMAINS, SPECS
@@ -86,11 +88,22 @@ def inputs_of(case, schema, param):
 
 
 def run(options, cases):
-    models = [c.model().SerializeToString() for c in cases]
-    answers, errors = evaluators.run_tenon(options.driver, "ref", models, cases)
-    if "runtime error" in errors or "Sanitizer" in errors:
-        raise RuntimeError(errors[:3000])
-    return answers
+    """What the reference answers, and what plans do."""
+    models, both = [c.model().SerializeToString() for c in cases], []
+    for backend in ("ref", "cpu"):
+        answers, errors = evaluators.run_tenon(options.driver, backend, models, cases)
+        if "runtime error" in errors or "Sanitizer" in errors:
+            raise RuntimeError(errors[:3000])
+        both.append(answers)
+    return both
+
+
+def apart(one, two, case):
+    """How the answer of a plan differs from the reference's, or None. Random numbers are reproducible: those are compared, too."""
+    if isinstance(one, evaluators.Refusal) or isinstance(two, evaluators.Refusal):
+        return None if isinstance(one, evaluators.Refusal) and isinstance(two, evaluators.Refusal) else "reference %s, plan %s" % tuple(
+            repr(a) if isinstance(a, evaluators.Refusal) else "answers" for a in (one, two))
+    return compare.differences(one, two, case)
 
 
 def variants(op, version, param, seed, number):
@@ -113,7 +126,7 @@ def variants(op, version, param, seed, number):
     return case, made
 
 
-def check(op, version, param, allowed, options, report):
+def check(op, version, param, allowed, options, report, compared):
     """Says what is wrong of the last of a few draws; right is what is right in any."""
     left = dict.fromkeys(ALL)
     for number in range(TRIES * 3):
@@ -122,9 +135,14 @@ def check(op, version, param, allowed, options, report):
             continue
         case, made = got
         names = [n for n in left if n in made]
-        answers = run(options, [case] + [made[n] for n in names])
+        answers, plans = run(options, [case] + [made[n] for n in names])
         if isinstance(answers[0], evaluators.Refusal):
             continue
+        for name, one, two in zip(names, answers[1:], plans[1:]):
+            text = apart(one, two, made[name])
+            if text:
+                report(op, version, param, name, "differs: " + text, made[name])
+            compared[0] += not isinstance(one, evaluators.Refusal)
         for name, answer in zip(names, answers[1:]):
             refused = isinstance(answer, evaluators.Refusal)
             if name in allowed and (not refused or reason_for(NARROWER, op, param, name)):
@@ -154,10 +172,10 @@ def main():
     parse.add_argument("--seed", type=int, default=1)
     parse.add_argument("--show", action="store_true", help="the cases, too")
     options = parse.parse_args()
-    tally, found, undrawn = collections.Counter(), collections.defaultdict(list), []
+    tally, found, undrawn, compared = collections.Counter(), collections.defaultdict(list), [], [0]
 
     def report(op, version, param, name, text, case):
-        found[op, version, param, text.split(":")[0] if text.startswith("is refused") else text].append((name, text, case))
+        found[op, version, param, text.split(":")[0] if text.startswith(("is refused", "differs")) else text].append((name, text, case))
 
     for op in options.op or SPECS:
         for version in usable_of(operator_versions(op, DOMAINS[op]), DOMAINS[op]):
@@ -169,13 +187,14 @@ def main():
                 if not allowed:
                     continue
                 tally["parameters"] += 1
-                if not check(op, version, param, allowed, options, report):
+                if not check(op, version, param, allowed, options, report, compared):
                     undrawn.append("%s-%d %s" % (op, version, param))
     for (op, version, param, _), rows in found.items():
         print("%s-%d %s: %s %s" % (op, version, param, " ".join(r[0] for r in rows), rows[0][1]))
         if options.show:
             print("  " + rows[0][2].text().replace("\n", "\n  "))
-    print("seed %d: %d type parameters, %d of them wrong; not drawn: %s" % (options.seed, tally["parameters"], len(found), ", ".join(undrawn) or "none"))
+    print("seed %d: %d type parameters, %d of them wrong; %d answers of plans compared; not drawn: %s" % (
+        options.seed, tally["parameters"], len(found), compared[0], ", ".join(undrawn) or "none"))
     sys.exit(1 if found else 0)
 
 
