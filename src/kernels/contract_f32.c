@@ -13,6 +13,7 @@
 #define ENDED_BYTES (16 << 10) /* of those that end elsewhere tile by tile: they stay in L1 */
 #define PACKED_BYTES (4 << 20) /* of packed rows, all summed elements */
 #define SHORT_RUN 8            /* shorter runs are packed into rows */
+#define MOST_STEP 4            /* elements between those of a row that is read in place */
 #define WORTH (1 << 17)        /* multiply-adds: less is not worth another thread */
 #define PAYS 24                /* panels that read a row: less, and copying it costs more than it gains */
 
@@ -87,6 +88,17 @@ static void describe(tn_gemm *g, const tn_resolved *r, const tn_kernel *k) {
         g->run *= r->extent[i];
         g->run_axis = i;
     }
+    /* or a small step apart */
+    g->row_step = 1;
+    int innermost = g->last_sum;
+    while (innermost > g->first_sum && r->extent[innermost] == 1)
+        innermost--;
+    if (g->run == 1 && !g->load[0] && r->extent[innermost] >= SHORT_RUN && a->stride[innermost] > 1 &&
+        a->stride[innermost] <= MOST_STEP && !guards_use(a, innermost)) {
+        g->row_step = a->stride[innermost];
+        g->run = r->extent[innermost];
+        g->run_axis = innermost;
+    }
     g->direct = !g->load[0] && (g->run >= SHORT_RUN || g->run == g->k);
     g->taps = 1;
     for (int i = g->first_sum; i < g->run_axis && g->direct; i++)
@@ -103,7 +115,7 @@ static bool rows_collide(const tn_gemm *g) {
 static void cut(tn_gemm *g, int threads, bool ended) {
     const tn_gemm_level *level = g->level;
     g->panels = (g->n + level->columns - 1) / level->columns;
-    bool whole = g->run == g->k && !g->r->operand[0].guards && g->m > TN_GEMM_MAX_ROWS;
+    bool whole = g->run == g->k && g->row_step == 1 && !g->r->operand[0].guards && g->m > TN_GEMM_MAX_ROWS;
     if (g->direct && whole && (g->panels >= PAYS || (g->panels >= 4 && rows_collide(g))))
         g->direct = false;
     g->interleaved = !g->direct && whole;
@@ -222,7 +234,7 @@ static size_t scratch_lay(const tn_gemm *g, int64_t rows, int64_t width, scratch
     size_t row = aligned((size_t)rows * sizeof *s->row),
            table = aligned((size_t)(rows * g->segments) * sizeof *s->table),
            length = aligned((size_t)g->segments * sizeof *s->length),
-           zeros = aligned((size_t)g->segment * sizeof(float)),
+           zeros = aligned((size_t)(g->segment * g->row_step) * sizeof(float)),
            packed = g->direct ? 0 : aligned((size_t)(rows * g->pitch) * sizeof(float)),
            panel = g->packed ? 0 : aligned((size_t)(g->k * g->level->columns) * sizeof(float)),
            sums = g->in_place ? 0 : aligned((size_t)(rows * width) * sizeof(float)),
@@ -312,7 +324,7 @@ static void sum_panel(const tn_gemm *g, const scratch *s, int64_t rows, int64_t 
     for (int64_t i = 0, index = 0; i < rows; i += t.rows, index++) {
         t.rows = (int)(low + (index < higher));
         t.a = s->table + segment * rows + i;
-        t.step = g->interleaved ? t.rows : 1;
+        t.step = g->interleaved ? t.rows : g->direct ? g->row_step : 1;
         t.c = s->out + i;
         if (t.end && s->all)
             t.all = (const float *const *)(const void *)(s->all + i);
@@ -332,7 +344,7 @@ static void sum_few(const tn_gemm *g, const scratch *s, int64_t rows, int64_t pa
                       .length = s->length,
                       .a = s->table,
                       .stride = rows,
-                      .step = 1,
+                      .step = g->direct ? g->row_step : 1,
                       .b = columns};
     tn_gemm_few_tile(g->level, &t, g->n, panel, s->out, fetch);
     if (g->finishes)
@@ -371,25 +383,33 @@ static void find_rows(const tn_gemm *g, const scratch *s, int64_t *at, int64_t r
     const tn_resolved *r = g->r;
     const tn_resolved_access *a = &r->operand[0], *c = &r->output[0], *also = &r->operand[g->finish.all];
     int last = g->n_rows ? g->rows[g->n_rows - 1] : -1;
-    for (int64_t i = 0; i < rows; i++, tn_gemm_advance(r, g->rows, g->n_rows, at)) {
-        if (i && last >= 0 && at[last]) { /* a step from the one before */
-            s->row[i].a = s->row[i - 1].a + a->stride[last] * a->element;
-            for (int j = 0; j < a->guards; j++)
-                s->row[i].guard[j] = s->row[i - 1].guard[j] + a->guard[j].coef[last];
-            s->out[i] = s->out[i - 1] + c->stride[last];
-            if (s->to)
-                s->to[i] = s->to[i - 1] + c->stride[last];
-            if (s->all)
-                s->all[i] = s->all[i - 1] + also->stride[last] * also->element;
-            continue;
-        }
-        tn_gemm_row_at(g, at, &s->row[i]);
+    for (int64_t i = 0, n; i < rows; i += n, tn_gemm_advance(r, g->rows, g->n_rows, at)) {
+        tn_gemm_row *row = &s->row[i];
+        tn_gemm_row_at(g, at, row);
         int64_t offset = tn_machine_offset(c, r->outer, at);
         s->out[i] = (float *)c->base + offset;
         if (s->to)
             s->to[i] = (uint16_t *)(void *)c->base + offset;
         if (s->all)
             s->all[i] = also->base + tn_machine_offset(also, r->outer, at) * also->element;
+        /* those that follow along the last axis: a step from one to the next */
+        n = last < 0 ? 1 : r->extent[last] - at[last];
+        n = n < rows - i ? n : rows - i;
+        if (n == 1)
+            continue;
+        at[last] += n - 1;
+        int64_t step = a->stride[last] * a->element;
+        for (int64_t k = 1; k < n; k++)
+            row[k].a = row->a + k * step;
+        for (int j = 0; j < a->guards; j++)
+            for (int64_t k = 1; k < n; k++)
+                row[k].guard[j] = row->guard[j] + k * a->guard[j].coef[last];
+        for (int64_t k = 1; k < n; k++)
+            s->out[i + k] = s->out[i] + k * c->stride[last];
+        for (int64_t k = 1; k < n && s->to; k++)
+            s->to[i + k] = s->to[i] + k * c->stride[last];
+        for (int64_t k = 1; k < n && s->all; k++)
+            s->all[i + k] = s->all[i] + k * also->stride[last] * also->element;
     }
 }
 

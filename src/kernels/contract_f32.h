@@ -42,6 +42,7 @@ typedef struct tn_gemm {
     int run_axis;
     int64_t m, n, k, batches;  /* counts */
     int64_t run, taps;         /* elements of a run, number of runs of one output */
+    int64_t row_step;          /* from an element of a run to the next, in rows that are read in place */
     tn_strip_load_fn *load[2]; /* of rows, of columns; NULL: they are f32 in memory */
     tn_strip_fn *round;        /* of sums; NULL: they stay f32 */
     bool direct;               /* rows are read in place */

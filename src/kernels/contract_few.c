@@ -38,7 +38,7 @@ int tn_gemm_few_panels(const tn_gemm_level *level, int64_t rows, int64_t n, int6
 void tn_gemm_few_learn(const tn_kernel_args *args, tn_gemm *g) {
     const tn_kernel *k = args->kernel;
     const tn_resolved_access *a = &g->r->operand[0], *c = &g->r->output[0];
-    if (!g->packed || !g->k || !g->direct || g->taps != 1 || a->guards || !g->in_place ||
+    if (!g->packed || !g->k || !g->direct || g->row_step != 1 || g->taps != 1 || a->guards || !g->in_place ||
         k->epilogue > g->finishes * TN_FINISH_STEPS || g->batches != 1 || g->m > TN_GEMM_MAX_ROWS ||
         g->blocks * g->spans != 1)
         return;
@@ -60,7 +60,7 @@ void tn_gemm_few_learn(const tn_kernel_args *args, tn_gemm *g) {
     for (int i = 0; g->finishes && i < g->finish.steps; i++) {
         const tn_finish_step *s = &g->finish.step[i];
         const tn_access *with = &k->operand[s->operand];
-        if (s->op == TN_FINISH_MAX || s->op == TN_FINISH_MIN)
+        if (s->op == TN_FINISH_MAX || s->op == TN_FINISH_MIN || s->op == TN_FINISH_CALL || s->form == TN_FINISH_KEPT)
             return; /* what a bound is decides in each run */
         f->with_slot[i] = with->slot;
         f->with[i] = args->size[with->offset] * (int64_t)sizeof(float);

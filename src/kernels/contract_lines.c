@@ -6,7 +6,8 @@
 #include "kernels/contract_f32.h"
 #include "kernels/move.h"
 
-#define OUTPUTS 64             /* beside each other, at most */
+#define OUTPUTS 64             /* beside each other, at most: their sums wait in L1 */
+#define MOST_OUTPUTS 256       /* where sums do not wait */
 #define LINE_BYTES (192 << 10) /* of all lines */
 #define SLIDE 256              /* places that the window slides over, at most */
 #define COLUMNS TN_GEMM_LINES_MOST
@@ -57,10 +58,13 @@ bool tn_gemm_lines_fit(const tn_gemm *g, tn_gemm_lines *l) {
     if (!g->packed || (!few && (g->direct || !g->in_place)) || g->n < 1 || !g->n_rows || g->k < 2 ||
         r->operand[1].guards || g->level->lines == NULL || r->extent[g->rows[g->n_rows - 1]] < 16 || !find_slide(g, l))
         return false;
+    int64_t extent = r->extent[l->along];
     /* a line costs its copy, and each column of an output a multiply-add; a tile's columns cost as much however few they are */
     int64_t taps = r->extent[l->slide];
     l->count = g->k / taps;
-    l->outputs = OUTPUTS;
+    l->outputs = few ? OUTPUTS : MOST_OUTPUTS;
+    if (l->outputs > ((extent + 63) & ~(int64_t)63))
+        l->outputs = (extent + 63) & ~(int64_t)63;
     int64_t places = (l->outputs - 1) * l->step + (taps - 1) * l->tap + 1;
     if (!few && places > l->outputs * taps)
         return false; /* packed rows are less */

@@ -199,7 +199,7 @@ void tn_gemm_point_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, 
             bool there = inside(a, &row[i], guard);
             const float *from = (const float *)(const void *)row[i].a + offset;
             for (int64_t p = 0; p < parts; p++)
-                table[p * rows + i] = there ? from + p * g->segment : zeros;
+                table[p * rows + i] = there ? from + p * g->segment * g->row_step : zeros;
         }
         table += parts * rows;
     } while (next_tap(g, at, g->run_axis));

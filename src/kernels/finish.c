@@ -18,15 +18,17 @@ static bool form_of(const tn_resolved *r, const tn_resolved_access *a, int colum
     return !columns || step == 1 || *form == TN_FINISH_ONE;
 }
 
-static bool op_of(const tn_scalar_step *s, int dtype, tn_finish_op *op) {
+static bool op_of(const tn_scalar_step *s, bool left, int dtype, tn_finish_op *op) {
     switch (s->op) {
     case TN_SCALAR_ADD: *op = TN_FINISH_ADD; break;
     case TN_SCALAR_MUL: *op = TN_FINISH_MUL; break;
     case TN_SCALAR_MAX: *op = TN_FINISH_MAX; break;
     case TN_SCALAR_MIN: *op = TN_FINISH_MIN; break;
+    case TN_SCALAR_SUB: *op = left ? TN_FINISH_SUB : TN_FINISH_FROM; break;
+    case TN_SCALAR_DIV: *op = left ? TN_FINISH_DIV : TN_FINISH_INTO; break;
     default: return false;
     }
-    return s->dtype == dtype && s->from == dtype;
+    return s->dtype == dtype && s->from == dtype && (*op <= TN_FINISH_MIN || dtype == TN_F32);
 }
 
 static float element(int dtype, const void *at) {
@@ -38,19 +40,40 @@ static float element(int dtype, const void *at) {
 
 bool tn_finish_make(tn_finish *f, const tn_resolved *r, int column) {
     const tn_kernel *k = r->kernel;
-    uint16_t made = (uint16_t)(k->operands + k->steps);
+    const uint16_t sum = (uint16_t)(k->operands + k->steps);
+    uint16_t made = sum;
     f->steps = f->all = 0;
     f->dtype = k->reduced;
     if (k->epilogue > TN_FINISH_STEPS || k->outputs != 1 || r->output[0].dtype != k->reduced ||
         (f->dtype != TN_F32 && f->dtype != TN_F16 && f->dtype != TN_BF16))
         return false;
+    int kept = -1;
     for (int i = 0; i < k->epilogue; i++, made++) {
         const tn_scalar_step *s = &k->step[k->steps + i];
+        tn_finish_step *to = &f->step[f->steps++];
+        *to = (tn_finish_step){.form = TN_FINISH_ONE};
+        if (tn_scalar_describe((tn_scalar_op)s->op)->operands == 1) {
+            to->op = TN_FINISH_CALL;
+            to->call = k->program->level->op[s->op][TN_STRIP_F32];
+            if (s->a != made || s->dtype != TN_F32 || s->from != TN_F32 || f->dtype != TN_F32 || !to->call)
+                return false;
+            continue;
+        }
         uint16_t other = s->a == made ? s->b : s->a;
         tn_finish_op op;
         tn_finish_form form;
-        if ((s->a == made) == (s->b == made) || other >= k->operands || !op_of(s, f->dtype, &op) ||
-            !form_of(r, &r->operand[other], column, &form))
+        if ((s->a == made) == (s->b == made) || !op_of(s, s->a == made, f->dtype, &op))
+            return false;
+        if (other >= sum) { /* what was made before: one such value is kept */
+            if ((kept >= 0 && kept != other - sum) || op == TN_FINISH_MAX || op == TN_FINISH_MIN || f->dtype != TN_F32)
+                return false;
+            kept = other - sum;
+            f->step[kept].keep = true;
+            to->op = (uint8_t)op;
+            to->form = TN_FINISH_KEPT;
+            continue;
+        }
+        if (other >= k->operands || !form_of(r, &r->operand[other], column, &form))
             return false;
         const void *at = r->operand[other].base;
         float one = form == TN_FINISH_ONE ? element(f->dtype, at) : 0;
@@ -61,7 +84,7 @@ bool tn_finish_make(tn_finish *f, const tn_resolved *r, int column) {
             return false;
         if (form == TN_FINISH_ALL)
             f->all = other;
-        f->step[f->steps++] =
+        *to =
             (tn_finish_step){.op = (uint8_t)op, .form = (uint8_t)form, .operand = (uint8_t)other, .one = one, .at = at};
     }
     return k->result[0] == made;

@@ -6,18 +6,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TN_FINISH_STEPS 6
+#define TN_FINISH_STEPS 12
 
-typedef enum { TN_FINISH_ADD, TN_FINISH_MUL, TN_FINISH_MAX, TN_FINISH_MIN } tn_finish_op;
+typedef enum {
+    TN_FINISH_ADD,
+    TN_FINISH_MUL,
+    TN_FINISH_MAX,
+    TN_FINISH_MIN,
+    /* of f32 alone: y - x, x - y, y / x, x / y, and a function of y */
+    TN_FINISH_SUB,
+    TN_FINISH_FROM,
+    TN_FINISH_DIV,
+    TN_FINISH_INTO,
+    TN_FINISH_CALL
+} tn_finish_op;
 
-/* Where the other operand of a step lies: one element, one of each column, or one of each row and column. */
-typedef enum { TN_FINISH_ONE, TN_FINISH_COLUMNS, TN_FINISH_ALL } tn_finish_form;
+/* Where the other operand of a step lies: one element, one of each column, one of each row and column, or what the chain has kept. */
+typedef enum { TN_FINISH_ONE, TN_FINISH_COLUMNS, TN_FINISH_ALL, TN_FINISH_KEPT } tn_finish_form;
 
 typedef struct tn_finish_step {
     uint8_t op, form;
     uint8_t operand; /* of the kernel */
+    bool keep;       /* what the step is given is kept for a later one */
     float one;       /* ONE: the element */
     const void *at;  /* the first element */
+    void (*call)(int64_t n, const void *x, const void *b, const void *c,
+                 void *to); /* CALL: to[i] = f(x[i]); b and c are not read */
 } tn_finish_step;
 
 typedef struct tn_finish {

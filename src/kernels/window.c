@@ -83,23 +83,21 @@ static void one(const tn_windows *w, const float *from, const int64_t *first, vo
     run(w, &(tn_window_line){.n = 1, .taps = w->taps, .step = 1, .a = tap}, out);
 }
 
-/* n outputs along `axis` from `at` on. */
-static void line(const tn_windows *w, int axis, const int64_t *at, int64_t n, char *out) {
-    const tn_resolved *r = w->q->r;
-    const tn_resolved_access *a = &r->operand[0];
-    const float *from = (const float *)(const void *)a->base + tn_machine_offset(a, r->outer, at), *tap[TN_WINDOW_TAPS];
-    int64_t bytes = tn_strip_bytes(w->q->acc), low = 0, high = n, first[TN_WINDOW_GUARDS], step[TN_WINDOW_GUARDS];
-    bool always[TN_WINDOW_GUARDS]; /* holds or not for all of the line */
+/* n outputs along `axis`, whose first window begins at `from`, where guards are `first`. */
+static void line(const tn_windows *w, int axis, const float *from, const int64_t *first, int64_t n, char *out) {
+    const tn_resolved_access *a = &w->q->r->operand[0];
+    const float *tap[TN_WINDOW_TAPS];
+    int64_t bytes = tn_strip_bytes(w->q->acc), low = 0, high = n, step[TN_WINDOW_GUARDS];
+    bool always[TN_WINDOW_GUARDS], within = true; /* holds or not for all of the line; all do, of all taps */
     for (int g = 0; g < a->guards; g++) {
         const tn_resolved_guard *q = &a->guard[g];
-        first[g] = q->offset;
-        for (int i = 0; i < r->outer; i++)
-            first[g] += q->coef[i] * at[i];
         step[g] = q->coef[axis];
         always[g] = step[g] == 0;
-        if (always[g])
-            continue;
         int64_t least = first[g] + w->low[g], most = first[g] + w->high[g]; /* of output 0 */
+        if (always[g]) {
+            within &= least >= 0 && most < q->extent;
+            continue;
+        }
         int64_t begin = least >= 0 ? 0 : (-least + step[g] - 1) / step[g];
         int64_t end = most >= q->extent ? 0 : (q->extent - most + step[g] - 1) / step[g];
         low = begin > low ? begin : low;
@@ -115,24 +113,33 @@ static void line(const tn_windows *w, int axis, const int64_t *at, int64_t n, ch
     }
     if (low == high)
         return;
-    for (int64_t t = 0; t < w->taps; t++) {
-        bool inside = true;
+    from += low * a->stride[axis];
+    for (int64_t t = 0; t < w->taps; t++)
+        tap[t] = from + w->offset[t];
+    for (int64_t t = 0; t < w->taps && !within; t++)
         for (int g = 0; g < a->guards; g++)
-            if (always[g])
-                inside &= first[g] + w->guard[t][g] >= 0 && first[g] + w->guard[t][g] < a->guard[g].extent;
-        tap[t] = inside ? from + w->offset[t] + low * a->stride[axis] : w->outside;
-    }
+            if (always[g] && (uint64_t)(first[g] + w->guard[t][g]) >= (uint64_t)a->guard[g].extent)
+                tap[t] = w->outside;
     run(w, &(tn_window_line){.n = high - low, .taps = w->taps, .step = a->stride[axis], .a = tap}, out + low * bytes);
 }
 
 void tn_windows_block(const tn_windows *w, const tn_strip_block *b, void *sums) {
-    int64_t bytes = b->n * tn_strip_bytes(w->q->acc);
+    const tn_resolved *r = w->q->r;
+    const tn_resolved_access *a = &r->operand[0];
+    int64_t bytes = b->n * tn_strip_bytes(w->q->acc), first[TN_WINDOW_GUARDS];
+    const float *from = (const float *)(const void *)a->base + tn_machine_offset(a, r->outer, b->at);
     char *out = sums;
-    for (int64_t row = 0; row < b->rows; row++, out += bytes) {
-        line(w, b->axis, b->at, b->n, out);
-        if (b->tile >= 0)
-            b->at[b->tile]++;
+    for (int g = 0; g < a->guards; g++) {
+        first[g] = a->guard[g].offset;
+        for (int i = 0; i < r->outer; i++)
+            first[g] += a->guard[g].coef[i] * b->at[i];
     }
-    if (b->tile >= 0)
-        b->at[b->tile] -= b->rows;
+    for (int64_t row = 0; row < b->rows; row++, out += bytes) {
+        line(w, b->axis, from, first, b->n, out);
+        if (b->tile < 0)
+            continue;
+        from += a->stride[b->tile];
+        for (int g = 0; g < a->guards; g++)
+            first[g] += a->guard[g].coef[b->tile];
+    }
 }

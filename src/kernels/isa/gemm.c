@@ -142,36 +142,38 @@ static void tall_tile(const tn_gemm_tile *t) {
 }
 
 /* Rows that slide through the same memory. */
-INLINE void placed_of(const int rows, const tn_gemm_tile *t) {
+INLINE void placed_of(const int rows, const int vectors, const tn_gemm_tile *t) {
     vec sum[ROWS][VECTORS];
     EACH (i, rows)
-        EACH (v, VECTORS)
+        EACH (v, vectors)
             sum[i][v] = (vec){0};
     const float *b = t->b, *a = t->a[0];
     const int32_t *place = t->place;
     for (const int32_t *last = place + t->length[0]; place < last; place++, b += COLUMNS) {
         const float *from = a + *place;
         vec column[VECTORS];
-        EACH (v, VECTORS)
+        EACH (v, vectors)
             column[v] = load(b + v * WIDTH);
         EACH (i, rows) {
             vec x = splat(from[i]);
-            EACH (v, VECTORS)
+            EACH (v, vectors)
                 sum[i][v] = madd(x, column[v], sum[i][v]);
         }
     }
     if (t->end)
-        end_sums(rows, VECTORS, sum, t->end, t->all, t->first);
+        end_sums(rows, vectors, sum, t->end, t->all, t->first);
     EACH (i, rows)
-        EACH (v, VECTORS)
+        EACH (v, vectors)
             store(t->c[i] + t->first + v * WIDTH, sum[i][v]);
 }
 
 static void placed_tile(const tn_gemm_tile *t) {
-    if (t->rows == ROWS)
-        placed_of(ROWS, t);
+    if (t->rows != ROWS)
+        placed_of(1, VECTORS, t);
+    else if (VECTORS == 2 && t->columns == WIDTH)
+        placed_of(ROWS, 1, t);
     else
-        placed_of(1, t);
+        placed_of(ROWS, VECTORS, t);
 }
 
 static void whole_tile(const tn_gemm_tile *t) {
@@ -307,8 +309,8 @@ static void tile(const tn_gemm_tile *t) {
         beside_tile(t);
     else if (t->columns == COLUMNS)
         (t->place ? placed_tile : whole_tile)(t);
-    else if (VECTORS == 2 && t->columns == WIDTH && t->rows <= ROWS && !t->place)
-        narrow_tile(t);
+    else if (VECTORS == 2 && t->columns == WIDTH && t->rows <= ROWS && (!t->place || t->rows == ROWS))
+        (t->place ? placed_tile : narrow_tile)(t);
     else
         part_tile(t);
 }
@@ -365,61 +367,84 @@ static void lines(int columns, int64_t n, int64_t count, const int32_t *place, c
 
 /* --- what ends a contraction ---------------------------------------------------------------------------------------------------------- */
 
+/* The other operand of a step. */
+INLINE void finish_operand(const int rows, const bool part, const bool across, const tn_finish_step *step, int64_t n,
+                           int64_t first, const float *const *all, vec (*kept)[VECTORS], vec (*z)[VECTORS]) {
+    const float *at = (const float *)step->at + first;
+    switch ((tn_finish_form)step->form) {
+    case TN_FINISH_ONE:
+        EACH (i, rows)
+            EACH (v, VECTORS)
+                z[i][v] = splat(step->one);
+        return;
+    case TN_FINISH_COLUMNS:
+        EACH (v, VECTORS) {
+            vec x = part ? load_part(at + v * WIDTH, n - v * WIDTH) : load(at + v * WIDTH);
+            EACH (i, rows)
+                z[i][v] = across && i ? load(at + i * COLUMNS + v * WIDTH) : x;
+        }
+        return;
+    case TN_FINISH_ALL:
+        EACH (i, rows)
+            EACH (v, VECTORS)
+                z[i][v] = part ? load_part(all[i] + v * WIDTH, n - v * WIDTH) : load(all[i] + v * WIDTH);
+        return;
+    case TN_FINISH_KEPT:
+    default:
+        EACH (i, rows)
+            EACH (v, VECTORS)
+                z[i][v] = kept[i][v];
+        return;
+    }
+}
+
+static __attribute__((noinline)) void finish_call(const tn_finish_step *step, int64_t n, float *x) {
+    step->call(n, x, x, x, x);
+}
+
 /* `rows` rows of COLUMNS columns, or of the first n; across: one row's, each of the columns that follow. */
 INLINE void finish_block(const int rows, const bool part, const bool across, const tn_finish *f, int64_t n,
                          int64_t first, float *const *c, const float *const *all) {
-    vec y[4][VECTORS];
+    vec y[4][VECTORS], z[4][VECTORS], kept[4][VECTORS] = {0};
     EACH (i, rows)
         EACH (v, VECTORS)
             y[i][v] = part ? load_part(c[i] + v * WIDTH, n - v * WIDTH) : load(c[i] + v * WIDTH);
-    for (int s = 0; s < f->steps; s++) {
-        const tn_finish_step *step = &f->step[s];
-        vec x[VECTORS];
-        if (step->form == TN_FINISH_ALL) {
+    for (const tn_finish_step *step = f->step, *end = step + f->steps; step < end; step++) {
+        if (step->keep)
             EACH (i, rows)
-                EACH (v, VECTORS) {
-                    const float *p = all[i] + v * WIDTH;
-                    vec z = part ? load_part(p, n - v * WIDTH) : load(p);
-                    y[i][v] = step->op == TN_FINISH_ADD ? y[i][v] + z : y[i][v] * z;
-                }
+                EACH (v, VECTORS)
+                    kept[i][v] = y[i][v];
+        if (step->op == TN_FINISH_CALL) {
+            float x[4 * COLUMNS];
+            EACH (i, rows)
+                EACH (v, VECTORS)
+                    store(x + i * COLUMNS + v * WIDTH, y[i][v]);
+            finish_call(step, rows * COLUMNS, x);
+            EACH (i, rows)
+                EACH (v, VECTORS)
+                    y[i][v] = load(x + i * COLUMNS + v * WIDTH);
             continue;
         }
-        if (across && step->form == TN_FINISH_COLUMNS && (step->op == TN_FINISH_ADD || step->op == TN_FINISH_MUL)) {
-            EACH (i, rows)
-                EACH (v, VECTORS) {
-                    vec z = load((const float *)step->at + first + i * COLUMNS + v * WIDTH);
-                    y[i][v] = step->op == TN_FINISH_ADD ? y[i][v] + z : y[i][v] * z;
-                }
-            continue;
-        }
-        EACH (v, VECTORS) {
-            const float *p = (const float *)step->at + first + v * WIDTH;
-            x[v] = step->form == TN_FINISH_ONE ? splat(step->one) : part ? load_part(p, n - v * WIDTH) : load(p);
-        }
+        finish_operand(rows, part, across, step, n, first, all, kept, z);
+#define FINISH_BY(expression)     \
+    EACH (i, rows)                \
+        EACH (v, VECTORS)         \
+            y[i][v] = expression; \
+    break
         switch ((tn_finish_op)step->op) {
-        case TN_FINISH_ADD:
-            EACH (i, rows)
-                EACH (v, VECTORS)
-                    y[i][v] = y[i][v] + x[v];
-            break;
-        case TN_FINISH_MUL:
-            EACH (i, rows)
-                EACH (v, VECTORS)
-                    y[i][v] = y[i][v] * x[v];
-            break;
+        case TN_FINISH_ADD: FINISH_BY(y[i][v] + z[i][v]);
+        case TN_FINISH_MUL: FINISH_BY(y[i][v] * z[i][v]);
+        case TN_FINISH_SUB: FINISH_BY(y[i][v] - z[i][v]);
+        case TN_FINISH_FROM: FINISH_BY(z[i][v] - y[i][v]);
+        case TN_FINISH_DIV: FINISH_BY(y[i][v] / z[i][v]);
+        case TN_FINISH_INTO: FINISH_BY(z[i][v] / y[i][v]);
         case TN_FINISH_MAX: {
             /* Of two zeros the bound counts: added, 0 makes 0 of -0, and -0 changes nothing. */
             vec zero = splat(step->one == 0 ? step->one : -0.0f);
-            EACH (i, rows)
-                EACH (v, VECTORS)
-                    y[i][v] = at_least(y[i][v], x[v]) + zero;
-            break;
+            FINISH_BY(at_least(y[i][v], z[i][v]) + zero);
         }
-        case TN_FINISH_MIN:
-            EACH (i, rows)
-                EACH (v, VECTORS)
-                    y[i][v] = at_most(y[i][v], x[v]);
-            break;
+        case TN_FINISH_MIN: FINISH_BY(at_most(y[i][v], z[i][v]));
+        case TN_FINISH_CALL: break;
         }
     }
     EACH (i, rows)
@@ -437,9 +462,10 @@ static void finish_rows(const tn_finish *f, int rows, int64_t n, int64_t first, 
             finish_block(1, true, false, f, n, first, c + i, all + i);
     else if (rows == 4)
         finish_block(4, false, false, f, n, first, c, all);
+    else if (rows == 2)
+        finish_block(2, false, false, f, n, first, c, all);
     else
-        for (int i = 0; i < rows; i++)
-            finish_block(1, false, false, f, n, first, c + i, all + i);
+        finish_block(1, false, false, f, n, first, c, all);
 }
 
 /* As many columns of fewer than four rows as fill four rows; how many. A bound is one element, never one of each column. */
@@ -481,7 +507,7 @@ static void finish(const tn_finish *f, int rows, int64_t columns, int64_t first,
         for (int i = 0, step; i < rows; i += step) {
             float *to[4];
             const float *also[4];
-            step = rows - i < 4 ? 1 : 4;
+            step = rows - i < 2 ? 1 : rows - i < 4 ? 2 : 4;
             for (int k = 0; k < step; k++) {
                 to[k] = c[i + k] + j;
                 also[k] = all ? (const float *)all[i + k] + j : NULL;

@@ -111,6 +111,7 @@ static void finish_some(const tn_finish *f, int n, int64_t first, const float *c
             for (int i = 0; i < SOME; i++)
                 y[i] = x[i] < y[i] ? x[i] : y[i];
             break;
+        default: break; /* of f32 alone */
         }
     }
     narrow(bf16, y, line);
@@ -155,6 +156,7 @@ static void finish_f16(const tn_finish *f, int64_t first, float *const *c, const
             BOTH(i)
             y[i] = _mm256_min_ps(x[i], y[i]);
             break;
+        default: break; /* of f32 alone */
         }
     }
     BOTH(i)
