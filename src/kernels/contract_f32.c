@@ -51,7 +51,7 @@ static bool guards_use(const tn_resolved_access *a, int axis) {
     return false;
 }
 
-static void describe(tn_gemm *g, const tn_resolved *r, const tn_kernel *k) {
+static __attribute__((noinline)) void describe(tn_gemm *g, const tn_resolved *r, const tn_kernel *k) {
     const tn_resolved_access *a = &r->operand[0];
     const tn_strip_level *strip = k->program->level;
     g->r = r;
@@ -112,7 +112,7 @@ static bool rows_collide(const tn_gemm *g) {
 }
 
 /* Cuts the sums into groups, the outputs into blocks, spans and pieces. `ended`: sums are formed beside the outputs, in which tiles end. */
-static void cut(tn_gemm *g, int threads, bool ended) {
+static __attribute__((noinline)) void cut(tn_gemm *g, int threads, bool ended) {
     const tn_gemm_level *level = g->level;
     g->panels = (g->n + level->columns - 1) / level->columns;
     bool whole = g->run == g->k && g->row_step == 1 && !g->r->operand[0].guards && g->m > TN_GEMM_MAX_ROWS;
@@ -152,7 +152,7 @@ static void cut(tn_gemm *g, int threads, bool ended) {
     g->blocks = (g->m + g->block - 1) / g->block;
     int64_t pieces = g->blocks * g->batches;
     g->spans = pieces >= wanted ? 1 : (wanted + pieces - 1) / pieces;
-    g->spans = g->spans > g->panels ? g->panels : g->spans;
+    g->spans = g->panels == 0 ? 1 : g->spans > g->panels ? g->panels : g->spans;
     g->panels_per_span = (g->panels + g->spans - 1) / g->spans;
     g->step = (ended ? ENDED_BYTES : SUM_BYTES) / 4 / g->block / level->columns;
     g->step = g->step < 1 ? 1 : g->step > g->panels_per_span ? g->panels_per_span : g->step;
@@ -413,10 +413,42 @@ static void find_rows(const tn_gemm *g, const scratch *s, int64_t *at, int64_t r
     }
 }
 
+/* Panels [panel, end) of rows [first, first + rows) of the batch at `at`. `packed`: its columns, NULL: they are packed a panel at a time. */
+static __attribute__((noinline)) void sum_rows(const tn_gemm *g, const scratch *s, int64_t *at, int64_t first,
+                                               int64_t rows, int64_t panel, int64_t end, const float *packed) {
+    const tn_resolved *r = g->r;
+    int columns = g->level->columns;
+    const char *unpacked = columns_at(g, at);
+    decode(r, g->rows, g->n_rows, first, at);
+    find_rows(g, s, at, rows);
+    int64_t line = g->direct ? g->run : g->k, parts = g->segments ? g->segments / g->taps : 1;
+    for (int64_t i = 0; i < g->segments; i++) /* of the last: what is left */
+        s->length[i] = i % parts == parts - 1 ? line - (parts - 1) * g->segment : g->segment;
+    if (!g->k || g->by_lines) {
+    } else if (g->direct)
+        tn_gemm_point_rows(g, s->row, rows, s->zeros, s->table);
+    else if (g->interleaved)
+        tn_gemm_interleave_rows(g, s->row, rows, s->length, s->rows, s->table);
+    else
+        tn_gemm_pack_rows(g, s->row, rows, s->rows, s->table);
+    for (int64_t to; panel < end; panel = to) {
+        to = panel + g->step < end ? panel + g->step : end;
+        int64_t from = panel * columns, width = (to * columns < g->n ? to * columns : g->n) - from;
+        if (!g->in_place)
+            for (int64_t i = 0; i < rows; i++)
+                s->out[i] = s->sums + i * width - from;
+        if (g->by_lines)
+            tn_gemm_lines_sum(g, s->row, rows, first, packed, panel, to, s->out, s->all, s->lines);
+        else
+            sum_panels(g, s, rows, panel, to, packed, unpacked);
+        if (!g->finishes && (!g->in_place || r->kernel->epilogue))
+            epilogues(g, at, s->out, first, rows, from, width);
+    }
+}
+
 static void piece(void *ctx, int64_t index) {
     tn_gemm *g = ctx;
     const tn_resolved *r = g->r;
-    int columns = g->level->columns;
     int64_t span = index % g->spans, block = index / g->spans % g->blocks, batch = index / g->spans / g->blocks;
     int64_t first = block * g->block, rows = g->m - first < g->block ? g->m - first : g->block;
     int64_t panel = span * g->panels_per_span, end = panel + g->panels_per_span;
@@ -430,33 +462,8 @@ static void piece(void *ctx, int64_t index) {
     }
     int64_t at[TN_MACHINE_AXES] = {0};
     decode(r, g->batch, g->n_batch, batch, at);
-    const float *packed = g->packed ? g->packed + batch_of_b(g, at) * g->panels * g->k * columns : NULL;
-    const char *unpacked = columns_at(g, at);
-    decode(r, g->rows, g->n_rows, first, at);
-    find_rows(g, &s, at, rows);
-    int64_t line = g->direct ? g->run : g->k, parts = g->segments ? g->segments / g->taps : 1;
-    for (int64_t i = 0; i < g->segments; i++) /* of the last: what is left */
-        s.length[i] = i % parts == parts - 1 ? line - (parts - 1) * g->segment : g->segment;
-    if (!g->k || g->by_lines) {
-    } else if (g->direct)
-        tn_gemm_point_rows(g, s.row, rows, s.zeros, s.table);
-    else if (g->interleaved)
-        tn_gemm_interleave_rows(g, s.row, rows, s.length, s.rows, s.table);
-    else
-        tn_gemm_pack_rows(g, s.row, rows, s.rows, s.table);
-    for (int64_t to; panel < end; panel = to) {
-        to = panel + g->step < end ? panel + g->step : end;
-        int64_t from = panel * columns, width = (to * columns < g->n ? to * columns : g->n) - from;
-        if (!g->in_place)
-            for (int64_t i = 0; i < rows; i++)
-                s.out[i] = s.sums + i * width - from;
-        if (g->by_lines)
-            tn_gemm_lines_sum(g, s.row, rows, first, packed, panel, to, s.out, s.all, s.lines);
-        else
-            sum_panels(g, &s, rows, panel, to, packed, unpacked);
-        if (!g->finishes && (!g->in_place || r->kernel->epilogue))
-            epilogues(g, at, s.out, first, rows, from, width);
-    }
+    const float *packed = g->packed ? g->packed + batch_of_b(g, at) * g->panels * g->k * g->level->columns : NULL;
+    sum_rows(g, &s, at, first, rows, panel, end, packed);
     scratch_free(g, &s);
 }
 
@@ -516,6 +523,49 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
     bool failed = g->failed;
     tn_resolved_free(args, r);
     return failed ? tn_fail(TN_ERR_MEMORY, "out of memory in a contraction") : TN_OK;
+}
+
+/* --- for kernels that a contraction is a part of ------------------------------------------------------------------------------------------------ */
+
+void tn_gemm_open(tn_gemm *g, const tn_gemm_level *level, const tn_resolved *r, int64_t rows, bool packed) {
+    static const float somewhere;
+    *g = (tn_gemm){.level = level, .packed = packed ? &somewhere : NULL, .in_place = true};
+    describe(g, r, r->kernel);
+    cut(g, 1, false);
+    g->block = rows < g->m ? rows : g->m;
+    g->spans = 1;
+    g->panels_per_span = g->panels;
+    g->step = SUM_BYTES / 4 / g->block / level->columns;
+    g->step = g->step < 1 ? 1 : g->step > g->panels ? g->panels : g->step;
+}
+
+void tn_gemm_see_ends(tn_gemm *g) {
+    g->finishes = g->r->kernel->epilogue && tn_finish_make(&g->finish, g->r, g->column);
+    g->ends = g->finishes && tn_finish_end_of(&g->finish, &g->end);
+}
+
+size_t tn_gemm_rows_bytes(const tn_gemm *g) {
+    return scratch_lay(g, g->block, 0, NULL, NULL);
+}
+
+void tn_gemm_batch_at(const tn_gemm *g, int64_t batch, int64_t *at) {
+    decode(g->r, g->batch, g->n_batch, batch, at);
+}
+
+int64_t tn_gemm_columns_of(const tn_gemm *g, const int64_t *at) {
+    return batch_of_b(g, at);
+}
+
+void tn_gemm_pack_columns(const tn_gemm *g, const int64_t *at, float *to) {
+    const char *from = columns_at(g, at);
+    for (int64_t p = 0; p < g->panels; p++)
+        tn_gemm_pack_panel(g, from, p * g->level->columns, to + p * g->k * g->level->columns);
+}
+
+void tn_gemm_rows(const tn_gemm *g, int64_t *at, int64_t first, int64_t rows, const float *packed, void *room) {
+    scratch s = {.place = NULL};
+    scratch_lay(g, rows, 0, &s, room);
+    sum_rows(g, &s, at, first, rows, 0, g->panels, packed);
 }
 
 /* --- the rows of the table ---------------------------------------------------------------------------------------------------------------------- */

@@ -105,6 +105,19 @@ size_t tn_gemm_lines_bytes(const tn_gemm *g);
    g->ends; all[i]: row i of what is added then. `columns`: the packed panels. */
 void tn_gemm_lines_sum(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, int64_t first, const float *columns,
                        int64_t panel, int64_t end, float *const *out, const char *const *all, void *scratch);
+/* A contraction that is a part of another kernel: of f32, in place, blocks of at most so many rows at a time, of columns that are `packed` or
+   are packed a panel at a time. `r`, strides as they are then, outlives it; copies of both, with other addresses, do as well. */
+void tn_gemm_open(tn_gemm *g, const tn_gemm_level *level, const tn_resolved *r, int64_t rows, bool packed);
+/* To be called when the addresses of what its epilogue reads are known: how tiles end. */
+void tn_gemm_see_ends(tn_gemm *g);
+/* Of `room`, aligned to 64. */
+size_t tn_gemm_rows_bytes(const tn_gemm *g);
+/* The indices of a batch; which set of columns it uses; these, packed: panel after panel. */
+void tn_gemm_batch_at(const tn_gemm *g, int64_t batch, int64_t *at);
+int64_t tn_gemm_columns_of(const tn_gemm *g, const int64_t *at);
+void tn_gemm_pack_columns(const tn_gemm *g, const int64_t *at, float *to);
+/* Rows [first, first + rows) of the batch at `at`. `packed`: NULL, or its columns. */
+void tn_gemm_rows(const tn_gemm *g, int64_t *at, int64_t first, int64_t rows, const float *packed, void *room);
 /* How many rows the tile at row i of `rows` takes: tiles are of nearly the same height. */
 static inline int tn_gemm_tile_rows(const tn_gemm_level *level, int64_t rows, int64_t i) {
     int64_t left = (rows - i + level->rows - 1) / level->rows;

@@ -53,7 +53,10 @@ static void pack_run(const float *from, int64_t step, int64_t have, int64_t leng
                      float *to) {
     for (int64_t k = 0; k < length; k += 16) {
         int64_t end = k + 16 < length ? k + 16 : length;
-        if (step == 1)
+        if (step == 1 && have == 16)
+            for (int64_t i = k; i < end; i++)
+                memcpy(to + i * width, from + i * stride, 16 * sizeof *to);
+        else if (step == 1)
             for (int64_t i = k; i < end; i++)
                 memcpy(to + i * width, from + i * stride, (size_t)have * sizeof *to);
         else

@@ -24,6 +24,6 @@ extern const tn_kernel_impl tn_kernel_strip;
 extern const tn_kernel_impl tn_kernel_reduce;
 extern const tn_kernel_impl tn_kernel_contract;
 /* The batch-reduce contraction, the depthwise convolution and Winograd's in f32, by level. */
-extern const tn_kernel_impl tn_kernel_gemm[], tn_kernel_depthwise[], tn_kernel_winograd[];
+extern const tn_kernel_impl tn_kernel_gemm[], tn_kernel_depthwise[], tn_kernel_winograd[], tn_kernel_attention[];
 
 #endif

@@ -45,6 +45,13 @@ typedef enum tn_resolve_how { TN_RESOLVE_PLAIN, TN_RESOLVE_MERGED } tn_resolve_h
 tn_resolved *tn_resolve(const tn_kernel_args *args, tn_resolve_how how, size_t extra);
 void tn_resolved_free(const tn_kernel_args *args, tn_resolved *r); /* does nothing with what is kept */
 
+/* The same in parts, for a kernel that others are parts of: the bytes of a block, all but addresses in it, addresses. */
+size_t tn_resolved_bytes(const tn_kernel *kernel);
+void tn_resolve_sizes(tn_resolved *block, const tn_kernel_args *args, tn_resolve_how how);
+/* From TN_RESOLVE_PLAIN to TN_RESOLVE_MERGED. */
+void tn_resolved_merge(tn_resolved *r);
+void tn_resolve_bases(const tn_resolved *r, const tn_kernel_args *args);
+
 /* The elements [*low, *high) of a run of n along `axis` (-1: one element) for which all guards hold. */
 void tn_machine_inside(const tn_resolved_access *a, int axes, int axis, const int64_t *at, int64_t n, int64_t *low,
                        int64_t *high);

@@ -32,8 +32,7 @@ static void resolve_access(const tn_kernel_args *args, const tn_access *a, int a
     set_fill(out, a);
 }
 
-/* The addresses of this run. */
-static void set_bases(const tn_resolved *r, const tn_kernel_args *args) {
+void tn_resolve_bases(const tn_resolved *r, const tn_kernel_args *args) {
     const tn_kernel *k = r->kernel;
     for (int i = 0; i < k->operands + k->outputs; i++) {
         const tn_access *a = i < k->operands ? &k->operand[i] : &k->output[i - k->operands];
@@ -102,7 +101,8 @@ static void order_axes(tn_resolved *r) {
         }
 }
 
-static void merge_axes(tn_resolved *r) {
+void tn_resolved_merge(tn_resolved *r) {
+    order_axes(r);
     /* axes of one element say nothing, unless a guard's offset alone decides there: coefficients of index 0 are 0 */
     for (int i = r->outer + r->inner - 1; i >= 0; i--)
         if (r->extent[i] == 1)
@@ -124,21 +124,20 @@ static void merge_axes(tn_resolved *r) {
     }
 }
 
-/* Everything but addresses, in one block. NULL: out of memory. */
-static tn_resolved *make(const tn_kernel_args *args, tn_resolve_how how, size_t extra) {
-    const tn_kernel *k = args->kernel;
+size_t tn_resolved_bytes(const tn_kernel *k) {
     size_t accesses = (size_t)k->operands + k->outputs, guards = 0;
     for (int i = 0; i < k->operands; i++)
         guards += k->operand[i].guards;
     for (int i = 0; i < k->outputs; i++)
         guards += k->output[i].guards;
     size_t own = sizeof(tn_resolved) + accesses * sizeof(tn_resolved_access) + guards * sizeof(tn_resolved_guard);
-    own = (own + 63) & ~(size_t)63;
-    tn_resolved *r = tn_alloc(args->heap, own + extra);
-    if (!r)
-        return NULL;
+    return (own + 63) & ~(size_t)63;
+}
+
+void tn_resolve_sizes(tn_resolved *r, const tn_kernel_args *args, tn_resolve_how how) {
+    const tn_kernel *k = args->kernel;
     tn_resolved_access *access = (tn_resolved_access *)(void *)(r + 1);
-    tn_resolved_guard *guard = (tn_resolved_guard *)(void *)(access + accesses);
+    tn_resolved_guard *guard = (tn_resolved_guard *)(void *)(access + k->operands + k->outputs);
     *r = (tn_resolved){.kernel = k,
                        .outer = k->outer,
                        .inner = k->inner,
@@ -146,7 +145,7 @@ static tn_resolved *make(const tn_kernel_args *args, tn_resolve_how how, size_t 
                        .inner_count = 1,
                        .operand = access,
                        .output = access + k->operands,
-                       .extra = (char *)r + own};
+                       .extra = (char *)r + tn_resolved_bytes(k)};
     int axes = k->outer + k->inner;
     for (int i = 0; i < axes; i++) {
         r->extent[i] = args->size[k->extent[i]];
@@ -156,11 +155,8 @@ static tn_resolved *make(const tn_kernel_args *args, tn_resolve_how how, size_t 
         resolve_access(args, &k->operand[i], axes, &r->operand[i], &guard);
     for (int i = 0; i < k->outputs; i++)
         resolve_access(args, &k->output[i], k->outer, &r->output[i], &guard);
-    if (how == TN_RESOLVE_MERGED) {
-        order_axes(r);
-        merge_axes(r);
-    }
-    return r;
+    if (how == TN_RESOLVE_MERGED)
+        tn_resolved_merge(r);
 }
 
 tn_resolved *tn_resolve(const tn_kernel_args *args, tn_resolve_how how, size_t extra) {
@@ -169,13 +165,17 @@ tn_resolved *tn_resolve(const tn_kernel_args *args, tn_resolve_how how, size_t e
         tn_fail(TN_ERR_INTERNAL, "a kernel is larger than the machine");
         return NULL;
     }
-    tn_resolved *r = args->kept && *args->kept ? *args->kept : make(args, how, extra);
-    if (!r)
-        return NULL;
+    tn_resolved *r = args->kept ? *args->kept : NULL;
+    if (!r) {
+        r = tn_alloc(args->heap, tn_resolved_bytes(k) + extra);
+        if (!r)
+            return NULL;
+        tn_resolve_sizes(r, args, how);
+    }
     if (args->kept)
         *args->kept = r;
     r->kernel = k;
-    set_bases(r, args);
+    tn_resolve_bases(r, args);
     return r;
 }
 

@@ -85,7 +85,9 @@ static uint16_t operand_place(maker *m, int j, int k, bool wide) {
     if (form < 0 || (form && !wide) || (from != NONE && m->p->place[from].wide != (form != 0)))
         return NONE;
     if (from == NONE)
-        from = add_place(m, (tn_rows_place){.base = a->base, .step = step, .wide = form != 0});
+        from = add_place(
+            m, (tn_rows_place){
+                   .base = a->base, .step = step, .wide = form != 0, .link = (uint8_t)j, .operand = (uint8_t)k});
     bool spread = wide && !form;
     if (from == NONE || (registers && !spread))
         return from;
@@ -409,19 +411,23 @@ static void find_moving(tn_rows *p) {
     }
 }
 
-bool tn_rows_make(tn_rows *p, const tn_rows_link *link, int count, int64_t rows) {
+/* Elements of a row. */
+static int64_t length_of(const tn_rows_link *link, int count, int64_t rows) {
+    int64_t most = 1;
+    for (int j = 0; j < count; j++) {
+        int64_t n = link[j].r.outputs_count / rows * link[j].r.inner_count;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+bool tn_rows_make_any(tn_rows *p, const tn_rows_link *link, int count, int64_t rows) {
     maker m = {.p = p, .link = link, .count = count, .rows = rows};
     const tn_strip_level *level = link[0].r.kernel->program->level;
     p->level = best_level(level);
     p->onces = p->codes = p->places = p->folds = 0;
-    p->length = 1;
     p->scratch = 64;
-    for (int j = 0; j < count; j++) {
-        int64_t n = link[j].r.outputs_count / rows * link[j].r.inner_count;
-        p->length = n > p->length ? n : p->length;
-    }
-    if (p->length > SCRATCH_BYTES / 8)
-        return false;
+    p->length = length_of(link, count, rows);
     for (int j = 0; j < count; j++)
         if (!add_link(&m, j))
             return false;
@@ -429,11 +435,14 @@ bool tn_rows_make(tn_rows *p, const tn_rows_link *link, int count, int64_t rows)
         join_steps(p, i, level);
     for (int i = 0; i < p->codes; i++)
         i += join_softmax(p, i, level);
-    if (p->length < SHORTEST && !is_bulk(p))
-        return false;
     find_moving(p);
     assign_all(p);
-    return p->scratch <= SCRATCH_BYTES;
+    return true;
+}
+
+bool tn_rows_make(tn_rows *p, const tn_rows_link *link, int count, int64_t rows) {
+    return length_of(link, count, rows) <= SCRATCH_BYTES / 8 && tn_rows_make_any(p, link, count, rows) &&
+           (p->length >= SHORTEST || is_bulk(p)) && p->scratch <= SCRATCH_BYTES;
 }
 
 /* --- running ------------------------------------------------------------------------------------------------------------------------------- */
@@ -483,11 +492,10 @@ static void run_code(const tn_rows *p, const tn_rows_code *c, char *const *at, c
     }
 }
 
-void tn_rows_run(const tn_rows *p, int64_t first, int64_t end, char *scratch) {
-    char *at[TN_ROWS_PLACES] = {NULL};
+static void run_rows(const tn_rows *p, int64_t first, int64_t end, char *const *start) {
+    char *at[TN_ROWS_PLACES];
     tn_rows_ahead ahead = {0};
-    for (int i = 0; i < p->places; i++)
-        at[i] = p->place[i].base ? p->place[i].base + first * p->place[i].step : scratch + p->place[i].offset;
+    memcpy(at, start, (size_t)p->places * sizeof *at);
     for (int i = 0; i < p->onces; i++)
         run_code(p, &p->once[i], at, &ahead);
     bool bulk = is_bulk(p);
@@ -510,4 +518,17 @@ void tn_rows_run(const tn_rows *p, int64_t first, int64_t end, char *scratch) {
         for (int i = 0; i < p->movings; i++)
             at[p->moving[i]] += p->place[p->moving[i]].step;
     }
+}
+
+void tn_rows_run_apart(const tn_rows *p, int64_t first, int64_t end, char *scratch, char *block, const int64_t *shift) {
+    char *at[TN_ROWS_PLACES];
+    for (int i = 0; i < p->places; i++)
+        at[i] = p->place[i].apart  ? block
+                : p->place[i].base ? p->place[i].base + first * p->place[i].step + (shift ? shift[i] : 0)
+                                   : scratch + p->place[i].offset;
+    run_rows(p, first, end, at);
+}
+
+void tn_rows_run(const tn_rows *p, int64_t first, int64_t end, char *scratch) {
+    tn_rows_run_apart(p, first, end, scratch, NULL, NULL);
 }

@@ -45,10 +45,12 @@ typedef struct tn_rows_link {
 typedef struct tn_rows_place {
     char *base; /* NULL: in scratch */
     int64_t step;
-    size_t offset; /* in scratch */
-    size_t bytes;  /* in scratch */
-    bool wide;     /* a row of elements; else one */
-    bool lasting;  /* made once, for all rows */
+    size_t offset;         /* in scratch */
+    size_t bytes;          /* in scratch */
+    bool wide;             /* a row of elements; else one */
+    bool lasting;          /* made once, for all rows */
+    uint8_t link, operand; /* in memory: whose it is */
+    bool apart;            /* in the block of rows that a run is given, `step` bytes apart there */
 } tn_rows_place;
 
 typedef enum tn_rows_op {
@@ -90,7 +92,11 @@ typedef struct tn_rows {
 
 /* Whether the links have that form: makes *p of them. They outlive it. */
 bool tn_rows_make(tn_rows *p, const tn_rows_link *link, int count, int64_t rows);
+/* The same however short or long rows are. */
+bool tn_rows_make_any(tn_rows *p, const tn_rows_link *link, int count, int64_t rows);
 /* Rows [first, end). */
 void tn_rows_run(const tn_rows *p, int64_t first, int64_t end, char *scratch);
+/* The same. `block`: where those of them lie that are `apart`; shift[i]: bytes that place i, of the others in memory, is moved by. */
+void tn_rows_run_apart(const tn_rows *p, int64_t first, int64_t end, char *scratch, char *block, const int64_t *shift);
 
 #endif

@@ -36,6 +36,14 @@ tn_kernel_cost tn_kernel_cost_of(const tn_plan *p, const tn_kernel *k, const int
     int axes = k->outer + k->inner;
     double outputs = count_of(k, size, 0, k->outer), inner = count_of(k, size, k->outer, axes);
     tn_kernel_cost c = {0};
+    for (int i = 0; i < k->parts; i++) {
+        tn_kernel_cost part = tn_kernel_cost_of(p, &k->part[i], size);
+        c.operations += part.operations;
+        c.contract_operations += part.contract_operations;
+        c.bytes += part.bytes;
+    }
+    if (k->parts)
+        return c;
     if (k->kind == TN_KERNEL_CONTRACT)
         c.contract_operations = 2 * (k->winograd ? winograd_products(k, size) : outputs * inner);
     double before = k->kind == TN_KERNEL_REDUCE ? k->steps + 1.0 : k->steps;
@@ -58,6 +66,11 @@ static bool access_known(const tn_access *a, int axes, const uint8_t *known) {
 
 static bool kernel_known(const tn_kernel *k, const uint8_t *known) {
     int axes = k->outer + k->inner;
+    for (int i = 0; i < k->parts; i++)
+        if (!kernel_known(&k->part[i], known))
+            return false;
+    if (k->parts)
+        return true;
     for (int i = 0; i < axes; i++)
         if (!known[k->extent[i]])
             return false;

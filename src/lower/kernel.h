@@ -48,6 +48,8 @@ typedef enum tn_kernel_kind {
     TN_KERNEL_STRIP, /* elementwise DAG over the domain, stored to the outputs */
     TN_KERNEL_REDUCE, /* the same, then one register combined over the inner axes by `combine`, then the epilogue steps */
     TN_KERNEL_CONTRACT, /* sum over the inner axes of operand 0 * operand 1, then the epilogue steps (more operands by outer axes) */
+    TN_KERNEL_ATTENTION, /* `part`: a contraction, kernels that make something of each row of it, and a contraction of these rows; what they
+                            hand on to each other is nowhere else. Operands: what they read from outside; axes: the last part's, outer ones */
     TN_KERNEL_KIND_COUNT
 } tn_kernel_kind;
 
@@ -75,6 +77,8 @@ typedef struct tn_kernel {
     uint8_t chain;    /* kernels from this one on that may run together, row by row; 0: none or not the first */
     uint8_t
         readers; /* all reads of the output are by the next `readers` kernels of the chain; 0: it is read elsewhere */
+    struct tn_kernel *part; /* ATTENTION: [parts]; they own programs and packs as kernels do */
+    uint8_t parts;
     uint32_t nodes, node_count;        /* the graph nodes it stands for: range in tn_plan.kernel_node */
     const struct tn_kernel_impl *impl; /* chosen once per plan */
 } tn_kernel;

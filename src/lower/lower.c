@@ -487,16 +487,21 @@ static void chain(tn_plan *p, uint32_t first, uint32_t end) {
     }
 }
 
-/* Chains are runs of calls that nothing jumps into. */
-static tn_status find_chains(tn_plan *p) {
+bool *tn_lowering_targets(const tn_plan *p) {
     bool *target = tn_alloc_array(p->heap, p->code.len + 1, sizeof *target);
-    if (!target)
-        return TN_ERR_MEMORY;
-    for (uint32_t i = 0; i < p->code.len; i++)
+    for (uint32_t i = 0; target && i < p->code.len; i++)
         if ((p->code.data[i].op == TN_DO_BRANCH || p->code.data[i].op == TN_DO_ENTER ||
              p->code.data[i].op == TN_DO_LOOP || p->code.data[i].op == TN_DO_FORK) &&
             p->code.data[i].b < p->code.len)
             target[p->code.data[i].b] = true;
+    return target;
+}
+
+/* Chains are runs of calls that nothing jumps into. */
+static tn_status find_chains(tn_plan *p) {
+    bool *target = tn_lowering_targets(p);
+    if (!target)
+        return TN_ERR_MEMORY;
     for (uint32_t i = 0, end; i < p->code.len; i = end) {
         end = i + 1;
         if (!chainable(p, i))
@@ -520,6 +525,8 @@ static tn_status lower_all(tn_lowerer *l) {
     TN_TRY(lower_inputs(l));
     TN_TRY(tn_lower_region(l, tn_graph_region(g)));
     TN_TRY(lower_outputs(l));
+    if (l->options->level >= 1)
+        TN_TRY(tn_lowering_attention(l));
     TN_TRY(tn_lowering_lifetimes(l));
     if (l->options->level >= 1)
         TN_TRY(find_chains(l->plan));
@@ -576,16 +583,21 @@ tn_plan *tn_lower(tn_heap *heap, tn_graph *graph, const tn_lower_options *option
     return p;
 }
 
+static void free_kernel(tn_heap *heap, const tn_kernel *k) {
+    tn_tensor_destroy(k->pack);
+    tn_free(heap, k->program);
+    for (int i = 0; i < k->parts; i++)
+        free_kernel(heap, &k->part[i]);
+}
+
 void tn_plan_destroy(tn_plan *p) {
     if (!p)
         return;
     tn_heap *heap = p->heap;
     for (uint32_t i = 0; i < p->slot.len; i++)
         tn_tensor_destroy(p->slot.data[i].tensor);
-    for (uint32_t i = 0; i < p->kernel.len; i++) {
-        tn_tensor_destroy(p->kernel.data[i].pack);
-        tn_free(heap, p->kernel.data[i].program);
-    }
+    for (uint32_t i = 0; i < p->kernel.len; i++)
+        free_kernel(heap, &p->kernel.data[i]);
     tn_packs_sweep(p->packs);
     tn_vec_free(heap, &p->size);
     tn_vec_free(heap, &p->size_segment);

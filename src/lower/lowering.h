@@ -89,6 +89,8 @@ bool tn_view_is_contiguous(const tn_lowerer *l, const tn_view *place);
 tn_dim *tn_view_strides(tn_lowerer *l, const tn_view *place); /* in scratch */
 /* What a kernel packed of a file need not stay in memory. */
 void tn_lowering_forget(const tn_plan *plan, const tn_kernel *kernel);
+/* The best way of the table to run a kernel. NULL: there is none. */
+const tn_kernel_impl *tn_lowering_choose(const tn_lowerer *l, const tn_kernel *kernel);
 /* Chooses the way a finished kernel runs and emits its CALL. */
 tn_status tn_lowering_call(tn_lowerer *l, tn_kernel *kernel, uint32_t count, const tn_node *nodes);
 /* Whether everything that is made of a contraction's value comes together again in one, by steps that its epilogue has room for: x * sigmoid(x). */
@@ -137,6 +139,10 @@ bool tn_lowering_known(const tn_lowerer *l, tn_value value);
 bool tn_lowering_admits(tn_dtype dtype);
 /* Fills `over` of slots, after their lifetimes and the chains of kernels. */
 void tn_lowering_in_place(tn_plan *plan);
+/* Puts kernels together that a kernel of the table runs as one: before lifetimes are known. */
+tn_status tn_lowering_attention(tn_lowerer *l);
+/* Whether the run's code can come to instructions other than by the one before: [code.len + 1], of the plan's heap. NULL: out of memory. */
+bool *tn_lowering_targets(const tn_plan *plan);
 /* Fills first/last of every slot from the instructions. */
 tn_status tn_lowering_lifetimes(tn_lowerer *l);
 

@@ -394,8 +394,25 @@ static bool isa_includes(tn_isa allowed, tn_isa level) {
 
 void tn_lowering_forget(const tn_plan *p, const tn_kernel *k) {
     const tn_tensor *t = k->packed && k->packed_only ? p->slot.data[k->operand[1].slot].tensor : NULL;
+    for (int i = 0; i < k->parts; i++)
+        tn_lowering_forget(p, &k->part[i]);
     if (t && t->storage && t->storage->mapping)
         tn_mapping_forget(t->storage->mapping, t->data, tn_tensor_bytes(t));
+}
+
+static tn_kernel_facts facts_of(const tn_lowerer *l) {
+    return (tn_kernel_facts){l->plan->heap, l->options->isa, l->options->measure, l,
+                             is_constant,   weights_of,      l->options->packs};
+}
+
+const tn_kernel_impl *tn_lowering_choose(const tn_lowerer *l, const tn_kernel *k) {
+    const tn_kernel_table *t = l->options->kernels;
+    const tn_kernel_facts facts = facts_of(l);
+    for (uint32_t i = 0; i < t->count; i++)
+        if (t->impl[i]->kind == k->kind && isa_includes(l->options->isa, (tn_isa)t->impl[i]->isa) &&
+            t->impl[i]->takes(k, &facts))
+            return t->impl[i];
+    return NULL;
 }
 
 tn_status tn_lowering_call(tn_lowerer *l, tn_kernel *k, uint32_t count, const tn_node *nodes) {
@@ -407,13 +424,8 @@ tn_status tn_lowering_call(tn_lowerer *l, tn_kernel *k, uint32_t count, const tn
             return TN_ERR_MEMORY;
     p->operators += count;
     p->fused_operators += count > 1 ? count : 0;
-    const tn_kernel_table *t = l->options->kernels;
-    const tn_kernel_facts facts = {p->heap,     l->options->isa, l->options->measure, l,
-                                   is_constant, weights_of,      l->options->packs};
-    for (uint32_t i = 0; i < t->count && !k->impl; i++)
-        if (t->impl[i]->kind == k->kind && isa_includes(l->options->isa, (tn_isa)t->impl[i]->isa) &&
-            t->impl[i]->takes(k, &facts))
-            k->impl = t->impl[i];
+    const tn_kernel_facts facts = facts_of(l);
+    k->impl = tn_lowering_choose(l, k);
     if (!k->impl)
         return tn_fail(TN_ERR_INTERNAL, "no kernel takes %s", tn_node_op_name(l->graph, nodes[0]));
     if (!tn_vec_reserve(p->heap, &p->kernel, 1))

@@ -107,10 +107,9 @@ static void print_access(const tn_plan *p, const tn_access *a, int axes, tn_text
     tn_text_printf(out, "]%s", a->guards ? " guarded" : "");
 }
 
-static void print_kernel(const tn_plan *p, uint32_t index, tn_text *out) {
-    static const char *const kind[] = {"strip", "reduce", "contract"};
-    const tn_kernel *k = &p->kernel.data[index];
-    tn_text_printf(out, "  call kernel %u: %s by %s over (", index, kind[k->kind], k->impl->name);
+static void print_kernel(const tn_plan *p, const tn_kernel *k, tn_text *out) {
+    static const char *const kind[] = {"strip", "reduce", "contract", "attention"};
+    tn_text_printf(out, "%s by %s over (", kind[k->kind], k->impl->name);
     for (int i = 0; i < k->outer + k->inner; i++) {
         tn_text_add(out, i == 0 ? "" : i == k->outer ? "; " : ", ");
         print_size(p, k->extent[i], out);
@@ -119,6 +118,12 @@ static void print_kernel(const tn_plan *p, uint32_t index, tn_text *out) {
     for (uint32_t i = 0; i < k->node_count; i++)
         tn_text_printf(out, " %s", tn_node_op_name(p->graph, (tn_node){p->kernel_node.data[k->nodes + i]}));
     tn_text_add(out, "\n");
+    for (int i = 0; i < k->parts; i++) {
+        tn_text_printf(out, "   part %d: ", i);
+        print_kernel(p, &k->part[i], out);
+    }
+    if (k->parts)
+        return;
     for (int i = 0; i < k->operands; i++) {
         tn_text_printf(out, "    r%d = ", i);
         print_access(p, &k->operand[i], k->outer + k->inner, out);
@@ -217,7 +222,10 @@ tn_status tn_plan_print(const tn_plan *p, tn_text *out) {
         const tn_instruction in = p->code.data[i];
         tn_text_printf(out, "%u:", i);
         switch ((tn_instruction_op)in.op) {
-        case TN_DO_CALL: print_kernel(p, in.a, out); break;
+        case TN_DO_CALL:
+            tn_text_printf(out, "  call kernel %u: ", in.a);
+            print_kernel(p, &p->kernel.data[in.a], out);
+            break;
         case TN_DO_HOST: print_host(p, &p->host.data[in.a], out); break;
         case TN_DO_BIND: tn_text_printf(out, "  bind segment %u\n", in.a); break;
         case TN_DO_CHECK: print_checks(p, in.a, in.b, out); break;

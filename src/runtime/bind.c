@@ -338,7 +338,8 @@ static tn_node node_to_blame(const tn_frame *f, const tn_kernel *k) {
     return (tn_node){p->kernel_node.data[k->nodes]};
 }
 
-static tn_status admit_call(tn_frame *f, const tn_kernel *k, bool *skip) {
+/* Whether the sizes of a kernel have values. *skip: it has no outputs, strides of an array without elements may be out of range. */
+static tn_status admit_sizes(tn_frame *f, const tn_kernel *k, bool *skip) {
     uint32_t axes = (uint32_t)k->outer + k->inner;
     tn_size which = 0;
     bool lacking = lacks(f, k->extent, axes, &which);
@@ -346,9 +347,10 @@ static tn_status admit_call(tn_frame *f, const tn_kernel *k, bool *skip) {
         lacking = access_lacks(f, &k->operand[i], axes, &which);
     for (int i = 0; i < k->outputs && !lacking; i++)
         lacking = access_lacks(f, &k->output[i], k->outer, &which);
+    *skip = false;
     for (int i = 0; i < k->outer && lacking && !lacks(f, k->extent, k->outer, &(tn_size){0}); i++)
         if (f->size[k->extent[i]] == 0) {
-            *skip = true; /* strides of an array without elements may be out of range */
+            *skip = true;
             return TN_OK;
         }
     if (lacking) {
@@ -357,6 +359,16 @@ static tn_status admit_call(tn_frame *f, const tn_kernel *k, bool *skip) {
         tn_frame_say_enclosing(f, node);
         return status;
     }
+    return TN_OK;
+}
+
+static tn_status admit_call(tn_frame *f, const tn_kernel *k, bool *skip) {
+    if (!k->parts)
+        TN_TRY(admit_sizes(f, k, skip));
+    for (int i = 0; i < k->parts; i++) /* what the last one skips, all do; sizes of no outputs count as 0 */
+        TN_TRY(admit_sizes(f, &k->part[i], skip));
+    if (*skip)
+        return TN_OK;
     for (int i = 0; i < k->operands; i++)
         if (i != 1 || !k->packed_only)
             TN_TRY(admit_slot(f, k->operand[i].slot));

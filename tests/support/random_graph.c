@@ -351,8 +351,10 @@ void random_step(random_builder *b) {
         random_step_move(b);
     else if (k < 82)
         random_step_sum(b);
-    else if (k < 94)
+    else if (k < 92)
         random_step_index(b);
+    else if (k < 94)
+        random_step_attention(b);
     else if (b->depth < 2)
         random_step_control(b);
 }

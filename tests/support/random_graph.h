@@ -57,5 +57,6 @@ void random_step_move(random_builder *b);
 void random_step_sum(random_builder *b);
 void random_step_index(random_builder *b);
 void random_step_control(random_builder *b);
+void random_step_attention(random_builder *b);
 
 #endif
