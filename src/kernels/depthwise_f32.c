@@ -119,8 +119,9 @@ static void row(const depthwise *d, tn_strip *s, const tn_strip_block *b) {
                                                                        : b->rows > 1 ? c->stride[b->tile]
                                                                                      : 0;
     tn_finish_end end = d->end;
-    if (end.add)
-        end.add += at[d->group];
+    end.sub = end.sub ? end.sub + at[d->group] : NULL;
+    end.mul = end.mul ? end.mul + at[d->group] : NULL;
+    end.add = end.add ? end.add + at[d->group] : NULL;
     /* a piece of the channels: weights are [taps][all channels] */
     tn_depthwise_row q = {.groups = b->n,
                           .stride = r->extent[d->group],

@@ -55,6 +55,7 @@ bool tn_finish_make(tn_finish *f, const tn_resolved *r, int column) {
         if (tn_scalar_describe((tn_scalar_op)s->op)->operands == 1) {
             to->op = TN_FINISH_CALL;
             to->call = k->program->level->op[s->op][TN_STRIP_F32];
+            to->sigmoid = s->op == TN_SCALAR_SIGMOID;
             if (s->a != made || s->dtype != TN_F32 || s->from != TN_F32 || f->dtype != TN_F32 || !to->call)
                 return false;
             continue;
@@ -90,23 +91,74 @@ bool tn_finish_make(tn_finish *f, const tn_resolved *r, int column) {
     return k->result[0] == made;
 }
 
-bool tn_finish_end_of(const tn_finish *f, tn_finish_end *e) {
-    *e = (tn_finish_end){.low = -INFINITY, .high = INFINITY, .zero = -0.0f};
-    int i = 0;
-    if (f->dtype != TN_F32)
-        return false;
-    if (i < f->steps && f->step[i].op == TN_FINISH_ADD && f->step[i].form == TN_FINISH_COLUMNS)
-        e->add = f->step[i++].at;
-    if (i < f->steps && f->step[i].op == TN_FINISH_ADD && f->step[i].form == TN_FINISH_ALL) {
-        e->all = true;
-        i++;
-    }
-    e->bounds = i < f->steps;
-    if (i < f->steps && f->step[i].op == TN_FINISH_MAX) {
-        e->low = f->step[i++].one;
+/* The next step if it is of this operation and form; else NULL. */
+static const tn_finish_step *next(const tn_finish *f, int *i, tn_finish_op op, tn_finish_form form) {
+    const tn_finish_step *s = &f->step[*i];
+    if (*i == f->steps || s->op != op || (op != TN_FINISH_CALL && s->form != form))
+        return NULL;
+    (*i)++;
+    return s;
+}
+
+/* Bounds, in either order. */
+static bool take_bounds(const tn_finish *f, int *i, tn_finish_end *e) {
+    const tn_finish_step *min = next(f, i, TN_FINISH_MIN, TN_FINISH_ONE),
+                         *max = next(f, i, TN_FINISH_MAX, TN_FINISH_ONE);
+    if (!min)
+        min = next(f, i, TN_FINISH_MIN, TN_FINISH_ONE);
+    if (max) {
+        e->low = max->one;
         e->zero = e->low == 0 ? e->low : -0.0f;
     }
-    if (i < f->steps && f->step[i].op == TN_FINISH_MIN)
-        e->high = f->step[i++].one;
-    return i == f->steps;
+    if (min)
+        e->high = min->one;
+    return (max || min) && e->low < e->high;
+}
+
+static bool take_swish(const tn_finish *f, int *i, tn_finish_end *e) {
+    const tn_finish_step *s;
+    if (*i == f->steps || !f->step[*i].keep)
+        return false;
+    if ((s = next(f, i, TN_FINISH_MUL, TN_FINISH_ONE)))
+        e->by = s->one;
+    if ((s = next(f, i, TN_FINISH_ADD, TN_FINISH_ONE)))
+        e->plus = s->one;
+    if (!take_bounds(f, i, e) || !next(f, i, TN_FINISH_MUL, TN_FINISH_KEPT))
+        return false;
+    if ((s = next(f, i, TN_FINISH_DIV, TN_FINISH_ONE)))
+        e->over = s->one;
+    e->form = TN_ENDS_SWISH;
+    return true;
+}
+
+bool tn_finish_end_of(const tn_finish *f, tn_finish_end *e) {
+    *e = (tn_finish_end){.low = -INFINITY, .high = INFINITY, .zero = -0.0f, .by = 1, .plus = -0.0f, .over = 1};
+    int i = 0, keeps = 0;
+    if (f->dtype != TN_F32)
+        return false;
+    const tn_finish_step *s;
+    for (int k = 0; k < f->steps; k++)
+        keeps += f->step[k].keep;
+    if ((s = next(f, &i, TN_FINISH_SUB, TN_FINISH_COLUMNS)))
+        e->sub = s->at;
+    if ((s = next(f, &i, TN_FINISH_MUL, TN_FINISH_COLUMNS)))
+        e->mul = s->at;
+    if ((s = next(f, &i, TN_FINISH_ADD, TN_FINISH_COLUMNS)))
+        e->add = s->at;
+    if (next(f, &i, TN_FINISH_ADD, TN_FINISH_ALL))
+        e->all = true;
+    e->late = e->sub || e->mul || keeps;
+    if (i == f->steps)
+        return true;
+    if (!keeps) {
+        e->bounds = take_bounds(f, &i, e);
+        return e->bounds && i == f->steps;
+    }
+    const bool kept = f->step[i].keep; /* here, and nowhere else: one value is */
+    if (kept && f->step[i].sigmoid && i + 1 < f->steps) {
+        e->sigmoid = f->step[i++].call;
+        e->form = TN_ENDS_SILU;
+        return next(f, &i, TN_FINISH_MUL, TN_FINISH_KEPT) && i == f->steps;
+    }
+    return kept && take_swish(f, &i, e) && i == f->steps;
 }

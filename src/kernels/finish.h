@@ -28,6 +28,7 @@ typedef struct tn_finish_step {
     uint8_t op, form;
     uint8_t operand; /* of the kernel */
     bool keep;       /* what the step is given is kept for a later one */
+    bool sigmoid;    /* of a call */
     float one;       /* ONE: the element */
     const void *at;  /* the first element */
     void (*call)(int64_t n, const void *x, const void *b, const void *c,
@@ -49,12 +50,22 @@ typedef void tn_finish_fn(const tn_finish *f, int rows, int64_t columns, int64_t
 typedef void tn_finish_half_fn(const tn_finish *f, int rows, int64_t columns, int64_t first, float *const *c,
                                const void *const *all, uint16_t *const *to);
 
-/* A chain as tiles do it before their sums leave the registers: a value of each column added, another tensor added, bounds. */
+typedef enum {
+    TN_ENDS_BOUNDED, /* y, between `low` and `high` */
+    TN_ENDS_SILU,    /* y * sigmoid(y) */
+    TN_ENDS_SWISH    /* y * (y * by + plus, between `low` and `high`) / over: hard-swish */
+} tn_finish_end_form;
+
+/* A chain as tiles do it: what is subtracted of each column, a factor, and what is added; another tensor added; a form. */
 typedef struct tn_finish_end {
-    const float *add; /* of column 0; NULL: none */
-    bool all, bounds; /* all: TN_FINISH_ALL is added */
-    float low, high;  /* infinities: no bound */
-    float zero;       /* added between them: of two zeros the bound counts; -0 changes nothing */
+    const float *sub, *mul, *add; /* of column 0; NULL: none */
+    bool all, bounds;             /* all: TN_FINISH_ALL is added */
+    bool late;                    /* more than sums and bounds: done when the sums are stored, no sooner */
+    uint8_t form;
+    float low, high; /* infinities: no bound */
+    float zero;      /* added between them: of two zeros the bound counts; -0 changes nothing */
+    float by, plus, over;
+    void (*sigmoid)(int64_t n, const void *x, const void *b, const void *c, void *to); /* of any x */
 } tn_finish_end;
 /* Whether f is such a chain of f32; then makes *e of it. */
 bool tn_finish_end_of(const tn_finish *f, tn_finish_end *e);

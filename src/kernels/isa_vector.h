@@ -22,6 +22,13 @@
 #endif
 #define COLUMNS (WIDTH * VECTORS)
 
+/* Whether what is only faster is worth its code: not at the lowest level, which serves processors of before 2013. */
+#if defined(__AVX2__) || defined(__ARM_NEON)
+#define WORTH_CODE 1
+#else
+#define WORTH_CODE 0
+#endif
+
 typedef float vec __attribute__((vector_size(WIDTH * 4)));
 typedef float loose __attribute__((vector_size(WIDTH * 4), aligned(4), may_alias));
 

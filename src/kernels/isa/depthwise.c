@@ -12,6 +12,15 @@
 #define PIXELS 8 /* at once, and the widest row of taps that slides */
 #define SLIDE 5
 #define CHAINS 4 /* vectors of one pixel */
+static __attribute__((noinline)) void end_late(const tn_depthwise_row *d, int64_t g, int64_t p, int pixels,
+                                               int vectors) {
+    float *out[PIXELS];
+    for (int i = 0; i < pixels; i++)
+        out[i] = d->out + (p + i) * d->next_out;
+    for (int v = 0; v < vectors; v++)
+        end_rows(d->end, pixels, 1, out, NULL, g + v * WIDTH);
+}
+
 /* `pixels` pixels from p on, `vectors` vectors of channels from g on. */
 INLINE void depthwise_block(const tn_depthwise_row *d, int64_t g, int64_t p, const int pixels, const int vectors) {
     vec sum[PIXELS][CHAINS];
@@ -36,11 +45,13 @@ INLINE void depthwise_block(const tn_depthwise_row *d, int64_t g, int64_t p, con
         vec ended[PIXELS][VECTORS];
         EACH (i, pixels)
             ended[i][0] = sum[i][v];
-        if (d->end)
+        if (d->end && !d->end->late)
             end_sums(pixels, 1, ended, d->end, NULL, g + v * WIDTH);
         EACH (i, pixels)
             store(out + i * next_out + v * WIDTH, ended[i][0]);
     }
+    if (d->end && d->end->late)
+        end_late(d, g, p, pixels, vectors);
 }
 
 /* The same of one vector, where `width` taps in a row read one pixel after the other: what is read is read once for all of a row's. */
@@ -64,12 +75,14 @@ INLINE void depthwise_slide(const tn_depthwise_row *d, int64_t g, int64_t p, con
                     sum[i - k][0] = madd(y, x[k], sum[i - k][0]);
         }
     }
-    if (d->end)
+    if (d->end && !d->end->late)
         end_sums(pixels, 1, sum, d->end, NULL, g);
     float *out = d->out + p * d->next_out + g;
     const int64_t next_out = d->next_out;
     EACH (i, pixels)
         store(out + i * next_out, sum[i][0]);
+    if (d->end && d->end->late)
+        end_late(d, g, p, pixels, 1);
 }
 
 /* Fewer channels than a vector has. */
@@ -80,10 +93,16 @@ static void depthwise_few(const tn_depthwise_row *d, int64_t p) {
             if (d->a[t])
                 sum[0][0] = madd(splat(d->a[t][p * d->next_in + g]), splat(d->w[t * d->stride + g]), sum[0][0]);
         if (d->end) {
-            float add[WIDTH] = {d->end->add ? d->end->add[g] : 0};
+            float x[WIDTH] = {0}, *to = x;
             tn_finish_end end = *d->end;
-            end.add = end.add ? add : NULL;
-            end_sums(1, 1, sum, &end, NULL, 0);
+            float sub[WIDTH] = {end.sub ? end.sub[g] : 0}, mul[WIDTH] = {end.mul ? end.mul[g] : 1},
+                  add[WIDTH] = {end.add ? end.add[g] : -0.0f};
+            end.sub = sub;
+            end.mul = mul;
+            end.add = add;
+            x[0] = sum[0][0][0];
+            end_rows(&end, 1, 1, &to, NULL, 0);
+            sum[0][0][0] = x[0];
         }
         d->out[p * d->next_out + g] = sum[0][0][0];
     }
@@ -102,7 +121,8 @@ static void depthwise(const tn_depthwise_row *d) {
             depthwise_few(d, p);
         return;
     }
-    if (d->slide == 3) {
+    if (!WORTH_CODE) {
+    } else if (d->slide == 3) {
         PIXELS_BY(depthwise_slide, PIXELS, 3)
         PIXELS_BY(depthwise_slide, 4, 3)
     } else if (d->slide == 5)

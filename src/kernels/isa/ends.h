@@ -49,4 +49,16 @@ INLINE void end_sums(const int rows, const int vectors, vec (*sum)[VECTORS], con
     }
 }
 
+#define ENDS_PASTE_(a, b) a##b
+#define ENDS_PASTE(a, b) ENDS_PASTE_(a, b)
+#define end_rows ENDS_PASTE(tn_end_rows_, TN_ISA)
+#define finish_rows_of ENDS_PASTE(tn_finish_rows_, TN_ISA)
+
+/* What ends sums that are stored: `vectors` (one, or a panel's) vectors of columns from `first` on. What is left out changes nothing: 0 is
+   subtracted, -0 added, the factor 1. */
+void end_rows(const tn_finish_end *e, int rows, int vectors, float *const *c, const float *const *all, int64_t first);
+/* tn_finish_fn. */
+void finish_rows_of(const tn_finish *f, int rows, int64_t columns, int64_t first, float *const *c,
+                    const void *const *all);
+
 #endif

@@ -33,21 +33,21 @@ INLINE void add_element(const int rows, const int vectors, vec (*sum)[VECTORS], 
     }
 }
 
-/* Adds summed elements [k, end) of a run to sums; from[i]: row i of the run, b: columns of element k. Fetches so many lines at the place ahead
-   of each element; 0: one for two elements. */
-INLINE void add_run(const int rows, const int vectors, const int lines, vec (*sum)[VECTORS], const float *const *from,
-                    int64_t k, int64_t end, int64_t step, const float *b, uintptr_t ahead, int64_t ahead_step) {
+/* Adds summed elements [k, end) of a run to sums; from[i]: row i of the run, b: columns of element k. Fetches the line at the place ahead of
+   each element, and those that follow it `apart` bytes apart, LINES in all: none but the first twice, where that is 0. */
+INLINE void add_run(const int rows, const int vectors, vec (*sum)[VECTORS], const float *const *from, int64_t k,
+                    int64_t end, int64_t step, const float *b, uintptr_t ahead, int64_t ahead_step, uintptr_t apart) {
     const float *a[ROWS];
     EACH (i, rows)
         a[i] = from[i] + k * step;
     int64_t at = 0, next = step;
     for (const float *last = b + (end - k - 1) * COLUMNS; b < last; b += 2 * COLUMNS) {
-        __builtin_prefetch((const void *)ahead, 0, 2);
-        for (int i = 1; i < lines; i++)
-            __builtin_prefetch((const void *)(ahead + (uintptr_t)i * TN_GEMM_LINE), 0, 2);
-        for (int i = 0; i < lines; i++)
-            __builtin_prefetch((const void *)(ahead + (uintptr_t)ahead_step + (uintptr_t)i * TN_GEMM_LINE), 0, 2);
-        ahead += 2 * (uintptr_t)ahead_step;
+        EACH (i, LINES)
+            __builtin_prefetch((const void *)(ahead + (uintptr_t)i * apart), 0, 2);
+        ahead += (uintptr_t)ahead_step;
+        EACH (i, LINES)
+            __builtin_prefetch((const void *)(ahead + (uintptr_t)i * apart), 0, 2);
+        ahead += (uintptr_t)ahead_step;
         add_element(rows, vectors, sum, a, at, b);
         add_element(rows, vectors, sum, a, next, b + COLUMNS);
         at += 2 * step;
@@ -57,7 +57,18 @@ INLINE void add_run(const int rows, const int vectors, const int lines, vec (*su
         add_element(rows, vectors, sum, a, at, b);
 }
 
-INLINE void tile_of(const int rows, const int vectors, const int lines, const tn_gemm_tile *t) {
+INLINE void store_tile(const int rows, const int vectors, vec (*sum)[VECTORS], const tn_gemm_tile *t) {
+    if (t->end && !t->end->late)
+        end_sums(rows, vectors, sum, t->end, t->all, t->first);
+    EACH (i, rows)
+        EACH (v, vectors)
+            store(t->c[i] + t->first + v * WIDTH, sum[i][v]);
+    if (t->end && t->end->late)
+        end_rows(t->end, rows, vectors, t->c, t->all, t->first);
+}
+
+INLINE void tile_of(const int rows, const int vectors, const tn_gemm_tile *t) {
+    const uintptr_t apart = t->ahead_step > TN_GEMM_LINE / 2 ? TN_GEMM_LINE : 0;
     vec sum[ROWS][VECTORS];
     EACH (i, rows)
         EACH (v, vectors)
@@ -70,13 +81,9 @@ INLINE void tile_of(const int rows, const int vectors, const int lines, const tn
     uintptr_t ahead = t->ahead ? t->ahead : (uintptr_t)b;
     for (int64_t r = 0, n; r < t->runs; r++, b += n * COLUMNS, ahead += (uintptr_t)(n * t->ahead_step)) {
         n = t->length[r];
-        add_run(rows, vectors, lines, sum, t->a + r * t->stride, 0, n, t->step, b, ahead, t->ahead_step);
+        add_run(rows, vectors, sum, t->a + r * t->stride, 0, n, t->step, b, ahead, t->ahead_step, apart);
     }
-    if (t->end)
-        end_sums(rows, vectors, sum, t->end, t->all, t->first);
-    EACH (i, rows)
-        EACH (v, vectors)
-            store(t->c[i] + t->first + v * WIDTH, sum[i][v]);
+    store_tile(rows, vectors, sum, t);
 }
 
 /* Some rows of a block of a run; their sums wait in memory. */
@@ -86,25 +93,22 @@ INLINE void block_of(const int rows, float (*sums)[COLUMNS], const float *const 
     EACH (i, rows)
         EACH (v, VECTORS)
             sum[i][v] = load(sums[i] + v * WIDTH);
-    add_run(rows, VECTORS, 1, sum, a, k, end, step, b, ahead, ahead_step);
+    add_run(rows, VECTORS, sum, a, k, end, step, b, ahead, ahead_step, 0);
     EACH (i, rows)
         EACH (v, VECTORS)
             store(sums[i] + v * WIDTH, sum[i][v]);
 }
 
-/* Heights of tiles, of the parts of tall ones, and of those that fetch all lines of an element (fewer rows leave that to the processor). */
+/* Heights of tiles, and of the parts of tall ones. */
 #if ROWS > 6
 #define EACH_HEIGHT(f) f(1) f(2) f(3) f(4) f(5) f(6) f(7) f(8) f(9) f(10) f(11) f(12)
 #define EACH_PART(f) f(6) f(7) f(8)
-#define EACH_FETCHING(f) f(5) f(6) f(7) f(8) f(9) f(10) f(11) f(12)
 #elif ROWS > 4
 #define EACH_HEIGHT(f) f(1) f(2) f(3) f(4) f(5) f(6)
 #define EACH_PART(f) f(3) f(4) f(5) f(6)
-#define EACH_FETCHING(f) f(5) f(6)
 #else
 #define EACH_HEIGHT(f) f(1) f(2) f(3) f(4)
 #define EACH_PART(f) f(2) f(3) f(4)
-#define EACH_FETCHING(f)
 #endif
 #define BLOCK 64
 
@@ -160,11 +164,7 @@ INLINE void placed_of(const int rows, const int vectors, const tn_gemm_tile *t) 
                 sum[i][v] = madd(x, column[v], sum[i][v]);
         }
     }
-    if (t->end)
-        end_sums(rows, vectors, sum, t->end, t->all, t->first);
-    EACH (i, rows)
-        EACH (v, vectors)
-            store(t->c[i] + t->first + v * WIDTH, sum[i][v]);
+    store_tile(rows, vectors, sum, t);
 }
 
 static void placed_tile(const tn_gemm_tile *t) {
@@ -177,17 +177,8 @@ static void placed_tile(const tn_gemm_tile *t) {
 }
 
 static void whole_tile(const tn_gemm_tile *t) {
-#define FETCHING_TILE_OF(n)            \
-    case n:                            \
-        tile_of(n, VECTORS, LINES, t); \
-        return;
 #define TILE_OF(n) \
-    case n: tile_of(n, VECTORS, 0, t); break;
-    if (t->ahead_step > TN_GEMM_LINE / 2)
-        switch (t->rows) {
-            EACH_FETCHING(FETCHING_TILE_OF)
-        default: break;
-        }
+    case n: tile_of(n, VECTORS, t); break;
     switch (t->rows) {
         EACH_HEIGHT(TILE_OF)
     default: tall_tile(t); break;
@@ -198,7 +189,7 @@ static void whole_tile(const tn_gemm_tile *t) {
 #if VECTORS == 2
 static void narrow_tile(const tn_gemm_tile *t) {
 #define NARROW_TILE_OF(n) \
-    case n: tile_of(n, 1, 0, t); break;
+    case n: tile_of(n, 1, t); break;
     switch (t->rows) {
         EACH_HEIGHT(NARROW_TILE_OF)
     default: tall_tile(t); break;
@@ -263,6 +254,29 @@ static void beside_tile(const tn_gemm_tile *t) {
     }
 }
 
+static const float *copied(const float *from, int64_t first, int n, float *to) {
+    for (int j = 0; j < n && from; j++)
+        to[j] = from[first + j];
+    return from ? to : NULL;
+}
+
+/* What ends the sums of a part of a panel, which stand in c: what that reads is copied, for nothing may be read beyond it. */
+static void end_part(const tn_gemm_tile *t, float (*beside)[COLUMNS], float *const *c) {
+    float columns[3][COLUMNS] = {{0}}, also[TN_GEMM_MAX_ROWS][COLUMNS];
+    const float *all[TN_GEMM_MAX_ROWS];
+    tn_finish_end end = *t->end;
+    end.sub = copied(end.sub, t->first, t->columns, columns[0]);
+    end.mul = copied(end.mul, t->first, t->columns, columns[1]);
+    end.add = copied(end.add, t->first, t->columns, columns[2]);
+    for (int i = 0; i < t->rows; i++) {
+        for (int j = t->columns; j < COLUMNS; j++)
+            beside[i][j] = also[i][j] = 0;
+        if (end.all)
+            all[i] = copied(t->all[i], t->first, t->columns, also[i]);
+    }
+    end_rows(&end, t->rows, VECTORS, c, all, 0);
+}
+
 /* Fewer columns than a panel has, nor one vector: sums are formed beside c, for what follows there is another's. */
 static __attribute__((noinline)) void part_tile(const tn_gemm_tile *t) {
     float beside[TN_GEMM_MAX_ROWS][COLUMNS], *c[TN_GEMM_MAX_ROWS];
@@ -281,27 +295,11 @@ static __attribute__((noinline)) void part_tile(const tn_gemm_tile *t) {
         narrow_tile(&whole);
     else
         whole_tile(&whole);
-    float add[COLUMNS] = {0}, all[COLUMNS] = {0};
-    const float *one = all;
-    tn_finish_end end = {0};
-    if (t->end) {
-        end = *t->end;
-        for (int j = 0; j < t->columns && end.add; j++)
-            add[j] = end.add[t->first + j];
-        end.add = end.add ? add : NULL;
-    }
-    for (int i = 0; i < t->rows; i++) {
-        vec sum[1][VECTORS];
-        EACH (v, VECTORS)
-            sum[0][v] = load(beside[i] + v * WIDTH);
-        if (t->end) {
-            for (int j = 0; j < t->columns && end.all; j++)
-                all[j] = t->all[i][t->first + j];
-            end_sums(1, VECTORS, sum, &end, &one, 0);
-        }
+    if (t->end)
+        end_part(t, beside, c);
+    for (int i = 0; i < t->rows; i++)
         for (int v = 0; v < VECTORS; v++)
-            store_part(t->c[i] + t->first + v * WIDTH, sum[0][v], t->columns - v * WIDTH);
-    }
+            store_part(t->c[i] + t->first + v * WIDTH, load(beside[i] + v * WIDTH), t->columns - v * WIDTH);
 }
 
 static void tile(const tn_gemm_tile *t) {
@@ -365,157 +363,6 @@ static void lines(int columns, int64_t n, int64_t count, const int32_t *place, c
     }
 }
 
-/* --- what ends a contraction ---------------------------------------------------------------------------------------------------------- */
-
-/* The other operand of a step. */
-INLINE void finish_operand(const int rows, const bool part, const bool across, const tn_finish_step *step, int64_t n,
-                           int64_t first, const float *const *all, vec (*kept)[VECTORS], vec (*z)[VECTORS]) {
-    const float *at = (const float *)step->at + first;
-    switch ((tn_finish_form)step->form) {
-    case TN_FINISH_ONE:
-        EACH (i, rows)
-            EACH (v, VECTORS)
-                z[i][v] = splat(step->one);
-        return;
-    case TN_FINISH_COLUMNS:
-        EACH (v, VECTORS) {
-            vec x = part ? load_part(at + v * WIDTH, n - v * WIDTH) : load(at + v * WIDTH);
-            EACH (i, rows)
-                z[i][v] = across && i ? load(at + i * COLUMNS + v * WIDTH) : x;
-        }
-        return;
-    case TN_FINISH_ALL:
-        EACH (i, rows)
-            EACH (v, VECTORS)
-                z[i][v] = part ? load_part(all[i] + v * WIDTH, n - v * WIDTH) : load(all[i] + v * WIDTH);
-        return;
-    case TN_FINISH_KEPT:
-    default:
-        EACH (i, rows)
-            EACH (v, VECTORS)
-                z[i][v] = kept[i][v];
-        return;
-    }
-}
-
-static __attribute__((noinline)) void finish_call(const tn_finish_step *step, int64_t n, float *x) {
-    step->call(n, x, x, x, x);
-}
-
-/* `rows` rows of COLUMNS columns, or of the first n; across: one row's, each of the columns that follow. */
-INLINE void finish_block(const int rows, const bool part, const bool across, const tn_finish *f, int64_t n,
-                         int64_t first, float *const *c, const float *const *all) {
-    vec y[4][VECTORS], z[4][VECTORS], kept[4][VECTORS] = {0};
-    EACH (i, rows)
-        EACH (v, VECTORS)
-            y[i][v] = part ? load_part(c[i] + v * WIDTH, n - v * WIDTH) : load(c[i] + v * WIDTH);
-    for (const tn_finish_step *step = f->step, *end = step + f->steps; step < end; step++) {
-        if (step->keep)
-            EACH (i, rows)
-                EACH (v, VECTORS)
-                    kept[i][v] = y[i][v];
-        if (step->op == TN_FINISH_CALL) {
-            float x[4 * COLUMNS];
-            EACH (i, rows)
-                EACH (v, VECTORS)
-                    store(x + i * COLUMNS + v * WIDTH, y[i][v]);
-            finish_call(step, rows * COLUMNS, x);
-            EACH (i, rows)
-                EACH (v, VECTORS)
-                    y[i][v] = load(x + i * COLUMNS + v * WIDTH);
-            continue;
-        }
-        finish_operand(rows, part, across, step, n, first, all, kept, z);
-#define FINISH_BY(expression)     \
-    EACH (i, rows)                \
-        EACH (v, VECTORS)         \
-            y[i][v] = expression; \
-    break
-        switch ((tn_finish_op)step->op) {
-        case TN_FINISH_ADD: FINISH_BY(y[i][v] + z[i][v]);
-        case TN_FINISH_MUL: FINISH_BY(y[i][v] * z[i][v]);
-        case TN_FINISH_SUB: FINISH_BY(y[i][v] - z[i][v]);
-        case TN_FINISH_FROM: FINISH_BY(z[i][v] - y[i][v]);
-        case TN_FINISH_DIV: FINISH_BY(y[i][v] / z[i][v]);
-        case TN_FINISH_INTO: FINISH_BY(z[i][v] / y[i][v]);
-        case TN_FINISH_MAX: {
-            /* Of two zeros the bound counts: added, 0 makes 0 of -0, and -0 changes nothing. */
-            vec zero = splat(step->one == 0 ? step->one : -0.0f);
-            FINISH_BY(at_least(y[i][v], z[i][v]) + zero);
-        }
-        case TN_FINISH_MIN: FINISH_BY(at_most(y[i][v], z[i][v]));
-        case TN_FINISH_CALL: break;
-        }
-    }
-    EACH (i, rows)
-        for (int v = 0; v < VECTORS; v++)
-            if (part)
-                store_part(c[i] + v * WIDTH, y[i][v], n - v * WIDTH);
-            else
-                store(c[i] + v * WIDTH, y[i][v]);
-}
-
-static void finish_rows(const tn_finish *f, int rows, int64_t n, int64_t first, float *const *c,
-                        const float *const *all) {
-    if (n < COLUMNS)
-        for (int i = 0; i < rows; i++)
-            finish_block(1, true, false, f, n, first, c + i, all + i);
-    else if (rows == 4)
-        finish_block(4, false, false, f, n, first, c, all);
-    else if (rows == 2)
-        finish_block(2, false, false, f, n, first, c, all);
-    else
-        finish_block(1, false, false, f, n, first, c, all);
-}
-
-/* As many columns of fewer than four rows as fill four rows; how many. A bound is one element, never one of each column. */
-static int64_t finish_across(const tn_finish *f, int rows, int64_t columns, int64_t first, float *const *c,
-                             const void *const *all) {
-    int64_t whole = columns - columns % (4 * COLUMNS);
-    for (int i = 0; i < rows; i++)
-        for (int64_t j = 0; j < whole; j += 4 * COLUMNS) {
-            float *to[4];
-            const float *also[4];
-            for (int k = 0; k < 4; k++) {
-                to[k] = c[i] + j + k * COLUMNS;
-                also[k] = all ? (const float *)all[i] + j + k * COLUMNS : NULL;
-            }
-            finish_block(4, false, true, f, COLUMNS, first + j, to, also);
-        }
-    return whole;
-}
-
-/* Few rows to which rows are added: a step of a recurrence, whose products with its input were formed before. */
-static void finish_sum(int rows, int64_t columns, float *const *c, const void *const *all) {
-    for (int i = 0; i < rows; i++) {
-        const float *other = all[i];
-        int64_t j = 0;
-        for (; j + WIDTH <= columns; j += WIDTH)
-            store(c[i] + j, load(c[i] + j) + load(other + j));
-        if (j < columns)
-            store_part(c[i] + j, load_part(c[i] + j, columns - j) + load_part(other + j, columns - j), columns - j);
-    }
-}
-
-static void finish(const tn_finish *f, int rows, int64_t columns, int64_t first, float *const *c,
-                   const void *const *all) {
-    if (rows < 4 && f->steps == 1 && f->step[0].form == TN_FINISH_ALL && f->step[0].op == TN_FINISH_ADD) {
-        finish_sum(rows, columns, c, all);
-        return;
-    }
-    for (int64_t j = rows < 4 ? finish_across(f, rows, columns, first, c, all) : 0; j < columns; j += COLUMNS)
-        for (int i = 0, step; i < rows; i += step) {
-            float *to[4];
-            const float *also[4];
-            step = rows - i < 2 ? 1 : rows - i < 4 ? 2 : 4;
-            for (int k = 0; k < step; k++) {
-                to[k] = c[i + k] + j;
-                also[k] = all ? (const float *)all[i + k] + j : NULL;
-            }
-            finish_rows(f, step, columns - j, first + j, to, also);
-        }
-}
-
 INLINE four read_four(const char *from) {
     return *(const loose_four *)(const void *)from;
 }
@@ -549,7 +396,7 @@ const tn_gemm_level PASTE(tn_gemm_, TN_ISA) = {.rows = ROWS,
                                                .tile = tile,
                                                .interleave = interleave,
                                                .depthwise = &PASTE(tn_depthwise_, TN_ISA),
-                                               .finish = finish,
+                                               .finish = finish_rows_of,
                                                .half = &PASTE(tn_half_, TN_ISA),
                                                .lines = lines,
                                                .peak = peak,

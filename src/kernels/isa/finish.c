@@ -1,0 +1,231 @@
+/* What ends contractions (finish.h) at one instruction-set level: chains in a fixed form, and any others step by step. */
+#include "kernels/gemm.h"
+
+#include <stddef.h>
+
+/* The same instructions as AVX-512: that level's table serves. */
+#if !defined(__AVX512VNNI__)
+
+#include "kernels/isa/ends.h"
+#include "kernels/vector_math.h"
+
+/* --- in a fixed form --------------------------------------------------------------------------------------------------------------------- */
+
+/* A row of a few vectors that lie at p; v: what is subtracted, the factor, what is added. */
+INLINE void end_row(const tn_finish_end *e, const int form, const int vectors, float *p, const float *other,
+                    const vec (*v)[VECTORS]) {
+    EACH (j, vectors) {
+        vec y = (load(p + j * WIDTH) - v[0][j]) * v[1][j] + v[2][j];
+        if (other)
+            y = y + load(other + j * WIDTH);
+        if (form == TN_ENDS_BOUNDED)
+            y = at_most(at_least(y, splat(e->low)) + splat(e->zero), splat(e->high));
+        if (form == TN_ENDS_SWISH) {
+            vec z = y * splat(e->by) + splat(e->plus);
+            y = y * at_most(at_least(z, splat(e->low)) + splat(e->zero), splat(e->high));
+            if (e->over != 1)
+                y = y / splat(e->over);
+        }
+        store(p + j * WIDTH, y);
+    }
+}
+
+INLINE void silu_row(const tn_finish_end *e, const int vectors, float *p) {
+    typedef int32_t mask __attribute__((vector_size(WIDTH * 4)));
+    mask far = {0};
+    EACH (j, vectors)
+        far |= (mask)(vec)((mask)load(p + j * WIDTH) & INT32_MAX) > (mask)splat(TN_VM_EXP_LIMIT);
+    bool any = false;
+    EACH (j, WIDTH)
+        any |= far[j] != 0;
+    if (any) {
+        float s[WIDTH * VECTORS];
+        e->sigmoid(vectors * WIDTH, p, p, p, s);
+        TN_VM_LOOP(vectors * WIDTH)
+        p[i] = p[i] * s[i];
+    } else
+        TN_VM_LOOP(vectors * WIDTH)
+    p[i] = p[i] * tn_vm_sigmoid_normal(p[i]);
+}
+
+INLINE void end_rows_by(const tn_finish_end *e, const int form, const int rows, const int vectors, float *const *c,
+                        const float *const *all, int64_t first) {
+    vec v[3][VECTORS];
+    EACH (j, vectors) {
+        v[0][j] = e->sub ? load(e->sub + first + j * WIDTH) : (vec){0};
+        v[1][j] = e->mul ? load(e->mul + first + j * WIDTH) : splat(1.0f);
+        v[2][j] = e->add ? load(e->add + first + j * WIDTH) : splat(-0.0f);
+    }
+    for (int i = 0; i < rows; i++)
+        end_row(e, form, vectors, c[i] + first, e->all ? all[i] + first : NULL, (const vec(*)[VECTORS])v);
+    for (int i = 0; i < rows && form == TN_ENDS_SILU; i++)
+        silu_row(e, vectors, c[i] + first);
+}
+
+void end_rows(const tn_finish_end *e, int rows, int vectors, float *const *c, const float *const *all, int64_t first) {
+#define END_ROWS(form)                                          \
+    case form:                                                  \
+        if (vectors == VECTORS)                                 \
+            end_rows_by(e, form, rows, VECTORS, c, all, first); \
+        else                                                    \
+            end_rows_by(e, form, rows, 1, c, all, first);       \
+        break;
+    switch ((tn_finish_end_form)e->form) {
+        END_ROWS(TN_ENDS_BOUNDED)
+        END_ROWS(TN_ENDS_SILU)
+        END_ROWS(TN_ENDS_SWISH)
+    }
+}
+
+/* --- step by step ------------------------------------------------------------------------------------------------------------------------ */
+
+/* The other operand of a step. */
+INLINE void finish_operand(const int rows, const bool part, const bool across, const tn_finish_step *step, int64_t n,
+                           int64_t first, const float *const *all, vec (*kept)[VECTORS], vec (*z)[VECTORS]) {
+    const float *at = (const float *)step->at + first;
+    switch ((tn_finish_form)step->form) {
+    case TN_FINISH_ONE:
+        EACH (i, rows)
+            EACH (v, VECTORS)
+                z[i][v] = splat(step->one);
+        return;
+    case TN_FINISH_COLUMNS:
+        EACH (v, VECTORS) {
+            vec x = part ? load_part(at + v * WIDTH, n - v * WIDTH) : load(at + v * WIDTH);
+            EACH (i, rows)
+                z[i][v] = across && i ? load(at + i * COLUMNS + v * WIDTH) : x;
+        }
+        return;
+    case TN_FINISH_ALL:
+        EACH (i, rows)
+            EACH (v, VECTORS)
+                z[i][v] = part ? load_part(all[i] + v * WIDTH, n - v * WIDTH) : load(all[i] + v * WIDTH);
+        return;
+    case TN_FINISH_KEPT:
+    default:
+        EACH (i, rows)
+            EACH (v, VECTORS)
+                z[i][v] = kept[i][v];
+        return;
+    }
+}
+
+static __attribute__((noinline)) void finish_call(const tn_finish_step *step, int64_t n, float *x) {
+    step->call(n, x, x, x, x);
+}
+
+/* `rows` rows of COLUMNS columns, or of the first n; across: one row's, each of the columns that follow. */
+INLINE void finish_block(const int rows, const bool part, const bool across, const tn_finish *f, int64_t n,
+                         int64_t first, float *const *c, const float *const *all) {
+    vec y[4][VECTORS], z[4][VECTORS], kept[4][VECTORS] = {0};
+    EACH (i, rows)
+        EACH (v, VECTORS)
+            y[i][v] = part ? load_part(c[i] + v * WIDTH, n - v * WIDTH) : load(c[i] + v * WIDTH);
+    for (const tn_finish_step *step = f->step, *end = step + f->steps; step < end; step++) {
+        if (step->keep)
+            EACH (i, rows)
+                EACH (v, VECTORS)
+                    kept[i][v] = y[i][v];
+        if (step->op == TN_FINISH_CALL) {
+            float x[4 * COLUMNS];
+            EACH (i, rows)
+                EACH (v, VECTORS)
+                    store(x + i * COLUMNS + v * WIDTH, y[i][v]);
+            finish_call(step, rows * COLUMNS, x);
+            EACH (i, rows)
+                EACH (v, VECTORS)
+                    y[i][v] = load(x + i * COLUMNS + v * WIDTH);
+            continue;
+        }
+        finish_operand(rows, part, across, step, n, first, all, kept, z);
+#define FINISH_BY(expression)     \
+    EACH (i, rows)                \
+        EACH (v, VECTORS)         \
+            y[i][v] = expression; \
+    break
+        switch ((tn_finish_op)step->op) {
+        case TN_FINISH_ADD: FINISH_BY(y[i][v] + z[i][v]);
+        case TN_FINISH_MUL: FINISH_BY(y[i][v] * z[i][v]);
+        case TN_FINISH_SUB: FINISH_BY(y[i][v] - z[i][v]);
+        case TN_FINISH_FROM: FINISH_BY(z[i][v] - y[i][v]);
+        case TN_FINISH_DIV: FINISH_BY(y[i][v] / z[i][v]);
+        case TN_FINISH_INTO: FINISH_BY(z[i][v] / y[i][v]);
+        case TN_FINISH_MAX: {
+            /* Of two zeros the bound counts: added, 0 makes 0 of -0, and -0 changes nothing. */
+            vec zero = splat(step->one == 0 ? step->one : -0.0f);
+            FINISH_BY(at_least(y[i][v], z[i][v]) + zero);
+        }
+        case TN_FINISH_MIN: FINISH_BY(at_most(y[i][v], z[i][v]));
+        case TN_FINISH_CALL: break;
+        }
+    }
+    EACH (i, rows)
+        for (int v = 0; v < VECTORS; v++)
+            if (part)
+                store_part(c[i] + v * WIDTH, y[i][v], n - v * WIDTH);
+            else
+                store(c[i] + v * WIDTH, y[i][v]);
+}
+
+static void finish_rows(const tn_finish *f, int rows, int64_t n, int64_t first, float *const *c,
+                        const float *const *all) {
+    if (n < COLUMNS)
+        for (int i = 0; i < rows; i++)
+            finish_block(1, true, false, f, n, first, c + i, all + i);
+    else if (WORTH_CODE && rows == 4)
+        finish_block(4, false, false, f, n, first, c, all);
+    else
+        for (int i = 0; i < rows; i++)
+            finish_block(1, false, false, f, n, first, c + i, all + i);
+}
+
+/* As many columns of fewer than four rows as fill four rows; how many. A bound is one element, never one of each column. */
+static int64_t finish_across(const tn_finish *f, int rows, int64_t columns, int64_t first, float *const *c,
+                             const void *const *all) {
+    int64_t whole = columns - columns % (4 * COLUMNS);
+    for (int i = 0; i < rows; i++)
+        for (int64_t j = 0; j < whole; j += 4 * COLUMNS) {
+            float *to[4];
+            const float *also[4];
+            for (int k = 0; k < 4; k++) {
+                to[k] = c[i] + j + k * COLUMNS;
+                also[k] = all ? (const float *)all[i] + j + k * COLUMNS : NULL;
+            }
+            finish_block(4, false, true, f, COLUMNS, first + j, to, also);
+        }
+    return whole;
+}
+
+/* Few rows to which rows are added: a step of a recurrence, whose products with its input were formed before. */
+static void finish_sum(int rows, int64_t columns, float *const *c, const void *const *all) {
+    for (int i = 0; i < rows; i++) {
+        const float *other = all[i];
+        int64_t j = 0;
+        for (; j + WIDTH <= columns; j += WIDTH)
+            store(c[i] + j, load(c[i] + j) + load(other + j));
+        if (j < columns)
+            store_part(c[i] + j, load_part(c[i] + j, columns - j) + load_part(other + j, columns - j), columns - j);
+    }
+}
+
+void finish_rows_of(const tn_finish *f, int rows, int64_t columns, int64_t first, float *const *c,
+                    const void *const *all) {
+    if (rows < 4 && f->steps == 1 && f->step[0].form == TN_FINISH_ALL && f->step[0].op == TN_FINISH_ADD) {
+        finish_sum(rows, columns, c, all);
+        return;
+    }
+    for (int64_t j = WORTH_CODE && rows < 4 ? finish_across(f, rows, columns, first, c, all) : 0; j < columns;
+         j += COLUMNS)
+        for (int i = 0, step; i < rows; i += step) {
+            float *to[4];
+            const float *also[4];
+            step = rows - i < 4 ? 1 : 4;
+            for (int k = 0; k < step; k++) {
+                to[k] = c[i + k] + j;
+                also[k] = all ? (const float *)all[i + k] + j : NULL;
+            }
+            finish_rows(f, step, columns - j, first + j, to, also);
+        }
+}
+
+#endif
