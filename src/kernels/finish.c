@@ -131,17 +131,32 @@ static bool take_swish(const tn_finish *f, int *i, tn_finish_end *e) {
     return true;
 }
 
+/* Whether division by it is multiplication by its reciprocal. */
+static bool is_power_of_two(float x) {
+    int exponent;
+    return frexpf(fabsf(x), &exponent) == 0.5f && exponent > -100 && exponent < 100;
+}
+
 bool tn_finish_end_of(const tn_finish *f, tn_finish_end *e) {
-    *e = (tn_finish_end){.low = -INFINITY, .high = INFINITY, .zero = -0.0f, .by = 1, .plus = -0.0f, .over = 1};
+    *e = (tn_finish_end){
+        .low = -INFINITY, .high = INFINITY, .zero = -0.0f, .scale = 1, .by = 1, .plus = -0.0f, .over = 1};
     int i = 0, keeps = 0;
     if (f->dtype != TN_F32)
         return false;
     const tn_finish_step *s;
     for (int k = 0; k < f->steps; k++)
         keeps += f->step[k].keep;
-    if ((s = next(f, &i, TN_FINISH_SUB, TN_FINISH_COLUMNS)))
+    if (!keeps && (s = next(f, &i, TN_FINISH_MUL, TN_FINISH_ONE))) {
+        e->scales = true;
+        e->scale = s->one;
+    } else if (!keeps && i < f->steps && is_power_of_two(f->step[i].one) &&
+               (s = next(f, &i, TN_FINISH_DIV, TN_FINISH_ONE))) {
+        e->scales = true;
+        e->scale = 1 / s->one;
+    }
+    if (!e->scales && (s = next(f, &i, TN_FINISH_SUB, TN_FINISH_COLUMNS)))
         e->sub = s->at;
-    if ((s = next(f, &i, TN_FINISH_MUL, TN_FINISH_COLUMNS)))
+    if (!e->scales && (s = next(f, &i, TN_FINISH_MUL, TN_FINISH_COLUMNS)))
         e->mul = s->at;
     if ((s = next(f, &i, TN_FINISH_ADD, TN_FINISH_COLUMNS)))
         e->add = s->at;

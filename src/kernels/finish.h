@@ -60,6 +60,8 @@ typedef enum {
 typedef struct tn_finish_end {
     const float *sub, *mul, *add; /* of column 0; NULL: none */
     bool all, bounds;             /* all: TN_FINISH_ALL is added */
+    bool scales;                  /* all by `scale` before; then nothing is subtracted, and there is no `mul` */
+    float scale;                  /* 1 where there is none */
     bool late;                    /* more than sums and bounds: done when the sums are stored, no sooner */
     uint8_t form;
     float low, high; /* infinities: no bound */

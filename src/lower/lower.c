@@ -320,11 +320,36 @@ static tn_status lower_inputs(tn_lowerer *l) {
     return tn_lowering_emit(l, TN_DO_BIND, 0, 0);
 }
 
+/* An output that is all of what kernels made, in another shape: it is made in that shape, so that it can be handed over as it is. */
+static void adopt_shape(const tn_lowerer *l, const tn_view *v) {
+    tn_graph *g = l->graph;
+    tn_plan *p = l->plan;
+    tn_slot *s = &p->slot.data[v->slot];
+    int64_t offset;
+    if (s->kind != TN_SLOT_ARENA || s->fetched || v->object || tn_value_dtype(g, v->value) != (tn_dtype)s->dtype ||
+        tn_lowering_is_output(l, s->value) || !tn_dim_is_const(g, tn_lowering_dim(l, v->offset), &offset) || offset ||
+        !tn_view_is_contiguous(l, v))
+        return;
+    tn_dim count = tn_dim_const(g, 1);
+    for (int i = 0; i < v->rank; i++) {
+        if (p->size_segment.data[v->dim[i]] > s->segment)
+            return;
+        count = tn_dim_mul(g, count, tn_lowering_dim(l, v->dim[i]));
+    }
+    for (uint32_t i = 0; i < p->host.len; i++) /* these make what their node gives */
+        for (uint32_t k = 0; k < p->host.data[i].output_count; k++)
+            if (p->slot_list.data[p->host.data[i].outputs + k] == v->slot)
+                return;
+    if (tn_dim_equal(g, count, tn_lowering_dim(l, s->count)))
+        s->value = v->value;
+}
+
 static tn_status lower_outputs(tn_lowerer *l) {
     for (uint32_t i = 0; i < tn_graph_output_count(l->graph); i++) {
         uint32_t place = tn_lowering_value(l, tn_graph_output(l->graph, i));
         if (place == TN_NO_VIEW || !push_u32(l, &l->plan->output_view, place))
             return tn_error_status() == TN_OK ? TN_ERR_MEMORY : tn_error_status();
+        adopt_shape(l, &l->plan->view.data[place]);
         l->plan->slot.data[l->plan->view.data[place].slot].fetched = true;
     }
     return tn_lowering_emit(l, TN_DO_END, 0, 0);

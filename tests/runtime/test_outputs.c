@@ -1,6 +1,7 @@
 /* Outputs that the caller gives memory for: written in place; shared memory, sizes that do not fit and too little room are refused;
    inputs that are donated. Runs that are cancelled. Slots between zones. */
 #define _GNU_SOURCE
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -404,10 +405,61 @@ static void test_guarded(void **state) {
             }
 }
 
+/* A result in another shape is handed over as a kernel made it: no more memory than its own. With `both`, that which it has the elements of
+   is asked for, too, and one of them is a copy. */
+static void test_other_shape(void **state) {
+    (void)state;
+    enum { N = 20000 };
+    for (int both = 0; both < 2; both++)
+        for (int named = 0; named < 2; named++) {
+            tn_graph *g = tn_graph_create();
+            tn_value x = tn_input(g, "x", TN_F32, named ? TN_SHAPE("N", 4) : TN_SHAPE(N, 4)), p = tn_exp(g, x);
+            if (both)
+                tn_set_output(g, "p", p);
+            tn_set_output(g, "y", tn_reshape(g, p, TN_SHAPE(-1, 2, 2)));
+            assert_int_equal(tn_graph_check(g), TN_OK);
+            tn_heap *heap = tn_heap_create(NULL);
+            tn_model *model = tn_model_from_graph(g, TN_OPTIONS(tn_model_options, .heap = heap));
+            tn_session *s = tn_session_create(model, TN_OPTIONS(tn_session_options, .threads = 1));
+            tn_tensor *in = tn_tensor_create(TN_F32, 2, (const int64_t[]){N, 4}), *out[2] = {NULL},
+                      *mine = tn_tensor_create(TN_F32, 3, (const int64_t[]){N, 2, 2});
+            for (int64_t i = 0; i < 4 * N; i++)
+                tn_tensor_set_f64(in, i, (double)(i % 100) / 100);
+            for (int time = 0; time < 3; time++) {
+                tn_tensor_destroy(out[0]);
+                tn_tensor_destroy(out[1]);
+                out[1] = NULL;
+                out[0] = time == 2 ? mine : NULL; /* the last time where the caller says */
+                size_t before = tn_heap_in_use(heap);
+                tn_heap_reset_peak(heap);
+                if (tn_session_run(s, 1, (const tn_binding[]){{.name = "x", .tensor = in}}, both ? 2 : 1,
+                                   (const tn_output[]){{.name = "y", .tensor = &out[0]},
+                                                       {.name = "p", .tensor = &out[1]}}) != TN_OK)
+                    fail_msg("%s", tn_error_message());
+                if (time == 1 && !both)
+                    assert_true(tn_heap_peak(heap) - before < 3 * tn_tensor_bytes(in) / 2);
+                assert_int_equal(tn_tensor_rank(out[0]), 3);
+                assert_int_equal(tn_tensor_dims(out[0])[0], N);
+                if (both)
+                    assert_memory_equal(tn_tensor_data(out[0]), tn_tensor_data(out[1]), tn_tensor_bytes(in));
+                for (int64_t i = 0; i < 4 * N; i += 997)
+                    assert_true(fabs(tn_tensor_get_f64(out[0], i) - exp((double)(i % 100) / 100)) < 1e-5);
+            }
+            tn_tensor_destroy(in);
+            tn_tensor_destroy(out[0]);
+            tn_tensor_destroy(out[1]);
+            tn_session_destroy(s);
+            tn_model_destroy(model);
+            assert_int_equal(tn_heap_in_use(heap), 0);
+            tn_heap_destroy(heap);
+            tn_graph_destroy(g);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_in_place),  cmocka_unit_test(test_refused),
                                        cmocka_unit_test(test_room),      cmocka_unit_test(test_donated),
                                        cmocka_unit_test(test_cancelled), cmocka_unit_test(test_destroyed_while_running),
-                                       cmocka_unit_test(test_guarded)};
+                                       cmocka_unit_test(test_guarded),   cmocka_unit_test(test_other_shape)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,12 @@ INLINE vec at_most(vec x, vec bound) {
 /* What ends sums that are whole, of `vectors` vectors of columns from `first` on. */
 INLINE void end_sums(const int rows, const int vectors, vec (*sum)[VECTORS], const tn_finish_end *e,
                      const float *const *all, int64_t first) {
+    if (e->scales) {
+        vec z = splat(e->scale);
+        EACH (i, rows)
+            EACH (v, vectors)
+                sum[i][v] = sum[i][v] * z;
+    }
     if (e->add)
         EACH (v, vectors) {
             vec z = load(e->add + first + v * WIDTH);

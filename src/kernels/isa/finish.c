@@ -53,7 +53,7 @@ INLINE void end_rows_by(const tn_finish_end *e, const int form, const int rows, 
     vec v[3][VECTORS];
     EACH (j, vectors) {
         v[0][j] = e->sub ? load(e->sub + first + j * WIDTH) : (vec){0};
-        v[1][j] = e->mul ? load(e->mul + first + j * WIDTH) : splat(1.0f);
+        v[1][j] = e->mul ? load(e->mul + first + j * WIDTH) : splat(e->scale);
         v[2][j] = e->add ? load(e->add + first + j * WIDTH) : splat(-0.0f);
     }
     for (int i = 0; i < rows; i++)
