@@ -122,7 +122,9 @@ static tn_status read_granularity(tn_expand *x, granularity *q) {
     TN_TRY(tn_expand_axis(x, axis, q->rank, &q->axis));
     if (!q->block) {
         TN_RULE(x, scale == 1, "the scale has rank %d: without 'block_size' it must be one number or a list", scale);
-        TN_RULE(x, q->rank >= 1 && !tn_dim_never_equal(g, tn_expand_dim(x, 1, 0), q->dims[q->axis]),
+        TN_RULE(x,
+                q->rank >= 1 &&
+                    (tn_quant_may_be_single(x, 1) || !tn_dim_never_equal(g, tn_expand_dim(x, 1, 0), q->dims[q->axis])),
                 "the scale must have one entry for each along axis %d of the input", q->axis);
         q->grain = ALONG_AXIS;
         return TN_OK;

@@ -69,8 +69,9 @@ static tn_status of_lines(tn_expand *x, uint32_t input, uint32_t matrix, bool ro
     TN_RULE(x, rank == 1 || !tn_dim_never_equal(g, tn_expand_dim(x, input, rows ? -1 : -2), tn_size(x, 1)),
             "input %u must have 1 entry along the %s axis", (unsigned)input, rows ? "last" : "last but one");
     TN_RULE(x,
-            !tn_dim_never_equal(g, tn_expand_dim(x, input, rank == 1 || !rows ? -1 : -2),
-                                tn_expand_dim(x, matrix, rows ? -2 : -1)),
+            tn_quant_may_be_single(x, input) ||
+                !tn_dim_never_equal(g, tn_expand_dim(x, input, rank == 1 || !rows ? -1 : -2),
+                                    tn_expand_dim(x, matrix, rows ? -2 : -1)),
             "input %u must have one entry for each %s of input %u", (unsigned)input, rows ? "row" : "column",
             (unsigned)matrix);
     if (tn_expand_constant(x, input)) /* of the matrix' size also where nothing reads it */
@@ -165,7 +166,9 @@ static tn_status of_channels(tn_expand *x, uint32_t input, tn_dim channels, int 
     if (channels.id && tn_expand_rank(x, input) != 1 && tn_quant_may_be_single(x, input) && !x->final)
         return tn_expand_later(x, "needs the sizes of scales and zero points");
     TN_RULE(x, channels.id != 0, "input %u must be one number", (unsigned)input);
-    TN_RULE(x, tn_expand_rank(x, input) == 1 && !tn_dim_never_equal(g, tn_expand_dim(x, input, 0), channels),
+    TN_RULE(x,
+            tn_expand_rank(x, input) == 1 &&
+                (tn_quant_may_be_single(x, input) || !tn_dim_never_equal(g, tn_expand_dim(x, input, 0), channels)),
             "input %u must be one number, or one for each output channel", (unsigned)input);
     *out = tn_expand_along(x, tn_broadcast(g, v, 1, &channels), rank, axis);
     return TN_OK;
