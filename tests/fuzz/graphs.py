@@ -4,9 +4,9 @@ answer alike, or refuse it alike.
 
     graphs.py --driver build/meaning-driver --holds build/graphs-driver [--seed 1] [--count 300] [--graph 17 --keep FOLDER]
 
-The nodes are those that tests/nightly/meaning draws, valid by themselves; an input of one takes what another gives, by a cast and a change
-of shape where it has to, and some stand in branches and loops. A graph that does not hold is cut down to the smallest part that does not
-(tests/support/random_shrink.c)."""
+The nodes are those that tests/nightly/meaning draws, valid by themselves but for a few that are broken in one place; an input of one takes
+what another gives, by a cast and a change of shape where it has to, and some stand in branches and loops. A graph that does not hold is cut
+down to the smallest part that does not (tests/support/random_shrink.c)."""
 import argparse
 import os
 import subprocess
@@ -20,6 +20,7 @@ from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "nightly", "meaning"))
 import evaluators
+from breakage import break_case
 from draw import BF16, BOOL, I64, NEWEST, Draw, code_of, is_float, is_int, operator_versions, versions_of
 from meaning import DOMAINS, SPECS
 
@@ -60,6 +61,7 @@ class Graph:
         self.values = []  # name and what it is, of every tensor that later nodes may take
         self.outputs, self.taken, self.count = [], set(), 0
         self.symbols = self.chance(0.5)  # one name for equal sizes
+        self.broken = self.chance(0.15)  # some nodes are wrong in one place
 
     def chance(self, p):
         return bool(self.rng.random() < p)
@@ -80,7 +82,10 @@ class Graph:
                 continue
             d = Draw(op, self.seed, self.number * 64 + at, domain, version)
             d.opset = self.imports[domain]
-            out.append(SPECS[op](d))
+            case = SPECS[op](d)
+            if self.broken and self.chance(0.3):
+                break_case(d, case)
+            out.append(case)
         return out
 
     def fresh(self, what):
@@ -231,13 +236,21 @@ class Graph:
 
 
 def make(options, numbers):
-    """The graphs of those numbers, of nodes that answer by themselves."""
+    """The graphs of those numbers, of nodes that answer by themselves and broken ones."""
     graphs = [Graph(options.seed, n) for n in numbers]
-    drawn = [(g, c) for g in graphs for c in g.cases() if not c.judge]
-    answers, _ = evaluators.run_tenon(options.driver, "ref", [c.model().SerializeToString() for _, c in drawn], [c for _, c in drawn])
-    for (g, case), answer in zip(drawn, answers):
-        if not isinstance(answer, evaluators.Refusal) and len(g.infos) + len(case.inputs) < MOST_INPUTS:
-            g.add(case, answer)
+    drawn = []
+    for g in graphs:
+        for case in g.cases():
+            try:
+                drawn += [] if case.judge else [(g, case, case.model().SerializeToString())]
+            except Exception:  # a broken node that cannot even be written
+                if not case.invalid:
+                    raise
+    answers, _ = evaluators.run_tenon(options.driver, "ref", [m for _, _, m in drawn], [c for _, c, _ in drawn])
+    for (g, case, _), answer in zip(drawn, answers):
+        refused = isinstance(answer, evaluators.Refusal)
+        if any(case.outputs) and (case.invalid or not refused) and len(g.infos) + len(case.inputs) < MOST_INPUTS:
+            g.add(case, [None] * len(case.outputs) if refused else answer)
     return [g for g in graphs if g.outputs]
 
 

@@ -27,6 +27,8 @@ typedef struct random_options {
     uint64_t seed;
     bool
         thorough; /* all thread counts and instruction sets, and the verifier after every pass; else one of them for each level */
+    bool
+        unread; /* a plan above -O0 may run where the reference fails: passes saw that no result depends on what does */
     /* For tests of what comes after a failure: changes what a plan of `graph` gave, or says that it failed. NULL: nothing does. */
     tn_status (*fault)(void *ctx, const tn_graph *graph, tn_object **out);
     void *ctx;
