@@ -74,7 +74,44 @@ static void test_softmax(void **unused) {
             }
 }
 
+/* Elements far below the greatest, as masks make them, in runs: the exponentials of the long way, bit for bit. */
+static void test_masked(void **unused) {
+    (void)unused;
+    static const float far[] = {-INFINITY, -1e4f,   -3e38f,    -87,        -86.99f, -87.01f,
+                                -95,       -103.9f, -103.972f, -103.9721f, -104,    -104.01f};
+    for (int i = 0; i < 3; i++)
+        for (int64_t n = 1; n <= MOST && level(i); n += n < 70 ? 1 : 43)
+            for (int form = 0; form < 6; form++) {
+                const tn_rows_level *l = level(i);
+                int64_t step = n * (int64_t)sizeof(float);
+                for (int64_t k = 0; k < ROWS * n; k += 1 + (int64_t)(draw(1) * 20 + 20)) {
+                    float what = far[(int)(draw(6) + 6) % 12];
+                    for (int64_t j = k; j < ROWS * n && j < k + 40; j++)
+                        x[j] = form == 0 ? what : form == 1 ? -INFINITY : draw(1) > 0 ? what : draw(60);
+                }
+                for (int64_t row = 0; row < ROWS; row++)
+                    x[row * n + (int64_t)(draw(0.5f) * (float)n + (float)n / 2) % n] = form & 1 ? 0 : 31;
+                memcpy(y, x, sizeof x);
+                assert_int_equal(l->softmax(ROWS, n, (const char *)y, step, (char *)y, step, false), ROWS);
+                for (int64_t row = 0; row < ROWS; row++) {
+                    tn_strip_sums sums = {.sum = {0}};
+                    const float *from = x + row * n, *got = y + row * n;
+                    int64_t greatest = 0;
+                    for (int64_t k = 0; k < n; k++)
+                        greatest = from[k] > from[greatest] ? k : greatest;
+                    l->exp_sum(n, from, from[greatest], want, &sums, &(tn_rows_ahead){NULL, NULL});
+                    double sum = 0;
+                    for (int64_t k = 0; k < n; k++) {
+                        float each = want[k] * got[greatest]; /* the exponential of 0 is 1 */
+                        sum += (double)want[k];
+                        assert_memory_equal(&got[k], &each, sizeof each);
+                    }
+                    assert_true(fabs(sum * (double)got[greatest] - 1) < 1e-6);
+                }
+            }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_softmax)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_softmax), cmocka_unit_test(test_masked)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -117,13 +117,28 @@ static float greatest(int64_t n, const float *x, bool *near) {
     *near = far <= (int32_t)tn_vm_bits(TN_VM_EXP_LIMIT / 2);
     if (far > 0x7f800000)
         return __builtin_nanf("");
-    if (!*near) { /* far from 0, but perhaps not from each other */
-        float least = all;
-        for (int64_t i = 0; i < n; i++)
-            least = least < x[i] ? least : x[i];
-        *near = least - all >= -TN_VM_EXP_LIMIT;
-    }
     return all;
+}
+
+/* r = exp(r) of what is not above 0, -inf too; false: nothing is left of any. Most of what is masked is far below: nothing is left of it, and to
+   form that by way of subnormal numbers costs many times what others do. */
+static __attribute__((noinline)) bool exp_below(int64_t n, float *r) {
+    const float least = -104.0f; /* and less: 0 */
+    int some = 0, between = 0;
+    LOOP(n) {
+        some |= r[i] > least ? -1 : 0;
+        between |= r[i] > least ? (r[i] < -TN_VM_EXP_LIMIT ? -1 : 0) : 0;
+    }
+    if (!some)
+        LOOP(n) r[i] = 0;
+    else if (between)
+        LOOP(n) r[i] = tn_vm_exp(r[i]);
+    else
+        LOOP(n) {
+            float x = r[i], e = tn_vm_exp_normal(x < -TN_VM_EXP_LIMIT ? -TN_VM_EXP_LIMIT : x);
+            r[i] = x < -TN_VM_EXP_LIMIT ? 0 : e;
+        }
+    return some != 0;
 }
 
 /* --- softmax of short rows: many of them beside each other, so that nothing is combined within a register --------------------------------- */
@@ -202,8 +217,10 @@ static bool softmax_together(int64_t n, const char *from, int64_t step, char *in
     for (int64_t k = 0; k < n; k++)
         if (near)
             LOOP(TOGETHER) t[k][i] = tn_vm_exp_normal(t[k][i] - most[i]);
-        else
-            LOOP(TOGETHER) t[k][i] = tn_vm_exp(t[k][i] - most[i]);
+        else {
+            LOOP(TOGETHER) t[k][i] = t[k][i] - most[i];
+            exp_below(TOGETHER, t[k]);
+        }
     sum_of_each(n, t, sum);
     for (int r = 0; r < TOGETHER; r++)
         most[r] = divides ? sum[r] : 1.0f / sum[r];
@@ -235,14 +252,18 @@ TN_VM float exponentials(int64_t n, const float *x, float shift, bool near, floa
         fetch(next_into, at, TN_VM_GROUP);
         if (near)
             LOOP(TN_VM_GROUP) r[i] = tn_vm_exp_normal(a[i] - shift);
-        else
-            LOOP(TN_VM_GROUP) r[i] = tn_vm_exp(a[i] - shift);
+        else {
+            LOOP(TN_VM_GROUP) r[i] = a[i] - shift;
+            if (!exp_below(TN_VM_GROUP, r))
+                continue; /* 0 is added */
+        }
         tn_vm_add_group(r, sums.sum);
     }
     if (at < n) {
         const float *a = x + at;
         float *r = to + at;
-        LOOP(n - at) r[i] = tn_vm_exp(a[i] - shift);
+        LOOP(n - at) r[i] = a[i] - shift;
+        exp_below(n - at, r);
         for (int64_t i = 0; i < n - at; i++)
             sums.part[i % TN_STRIP_LANES] += r[i];
         tn_vm_end_group(&sums);
