@@ -336,10 +336,11 @@ static void sum_panel(const tn_gemm *g, const scratch *s, int64_t rows, int64_t 
 }
 
 static void sum_few(const tn_gemm *g, const scratch *s, int64_t rows, int64_t panel, int panels, const float *columns,
-                    bool fetch) {
+                    int64_t next, bool fetch) {
     tn_gemm_tile t = {.rows = (int)rows,
                       .panels = panels,
-                      .apart = g->k * g->level->columns,
+                      .apart = next ? g->level->columns : g->k * g->level->columns,
+                      .next = next,
                       .runs = g->k ? g->segments : 0,
                       .length = s->length,
                       .a = s->table,
@@ -351,6 +352,23 @@ static void sum_few(const tn_gemm *g, const scratch *s, int64_t rows, int64_t pa
         end_tile(g, s, &t, 0);
 }
 
+/* Sums of few rows by columns that are read once, where they lie: up to the panel that is the answer. */
+static int64_t sum_unpacked(const tn_gemm *g, const scratch *s, int64_t rows, int64_t panel, int64_t end,
+                            const char *columns) {
+    int64_t next = rows <= TN_GEMM_LOW ? tn_gemm_step_of_columns(g) : 0, whole = g->n / g->level->columns;
+    whole = whole < end ? whole : end;
+    while (next && whole - panel > 1) {
+        int64_t n = g->level->beside[rows] < whole - panel ? g->level->beside[rows] : whole - panel;
+        n -= n > 2 && whole - panel - n == 1; /* one is not left alone */
+        if (n < 2)
+            break;
+        sum_few(g, s, rows, panel, (int)n, (const float *)(const void *)columns + panel * g->level->columns, next,
+                false);
+        panel += n;
+    }
+    return panel;
+}
+
 /* All sums of panels [panel, end). */
 static void sum_panels(const tn_gemm *g, const scratch *s, int64_t rows, int64_t panel, int64_t end,
                        const float *packed, const char *columns) {
@@ -359,14 +377,16 @@ static void sum_panels(const tn_gemm *g, const scratch *s, int64_t rows, int64_t
     if (packed && few)
         for (int64_t i = 0, p, n; (n = tn_gemm_few_panels(g->level, rows, g->n, panel, end, g->backwards, i, &p)) > 0;
              i++)
-            sum_few(g, s, rows, p, (int)n, packed + p * size, true);
+            sum_few(g, s, rows, p, (int)n, packed + p * size, 0, true);
     else if (!packed)
-        for (int64_t p = panel; p < end; p++) {
+        for (int64_t p = few ? sum_unpacked(g, s, rows, panel, end, columns) : panel; p < end; p++) {
+            if (few && p + 1 < end)
+                tn_gemm_fetch_columns(g, columns, (p + 1) * g->level->columns);
             tn_gemm_pack_panel(g, columns, p * g->level->columns, s->panel);
             for (int64_t group = 0; group < (few ? 0 : g->groups); group++)
                 sum_panel(g, s, rows, p, group, s->panel, NULL);
             if (few)
-                sum_few(g, s, rows, p, 1, s->panel, false);
+                sum_few(g, s, rows, p, 1, s->panel, 0, false);
         }
     else
         for (int64_t group = 0; group < g->groups; group++)

@@ -73,6 +73,10 @@ typedef struct tn_gemm_row {
 
 /* One panel: the level's number of columns from `first` on (zeros beyond n) of all summed elements in their order. */
 void tn_gemm_pack_panel(const tn_gemm *g, const char *b, int64_t first, float *to);
+/* Floats from the columns of a summed element to those of the next, where columns lie side by side; else 0. */
+int64_t tn_gemm_step_of_columns(const tn_gemm *g);
+/* Columns from `first` on that are to be turned soon: each lies in a piece of its own, too short for the processor to foresee. */
+void tn_gemm_fetch_columns(const tn_gemm *g, const char *columns, int64_t first);
 /* The row at outer indices `at`. */
 void tn_gemm_row_at(const tn_gemm *g, const int64_t *at, tn_gemm_row *row);
 /* table[segment * rows + i]: where the segments of row i lie; zeros where they are outside. */

@@ -150,6 +150,32 @@ void tn_gemm_pack_panel(const tn_gemm *g, const char *b, int64_t first, float *t
     } while (tn_machine_next(g->r, at));
 }
 
+int64_t tn_gemm_step_of_columns(const tn_gemm *g) {
+    const tn_resolved_access *b = &g->r->operand[1];
+    int64_t step = 0, walked = 0;
+    if (g->load[1] || g->column < 0 || b->stride[g->column] != 1)
+        return 0;
+    for (int i = g->last_sum; i >= g->first_sum; i--) {
+        if (g->r->extent[i] == 1)
+            continue;
+        if (step && b->stride[i] != walked)
+            return 0;
+        step = step ? step : b->stride[i];
+        walked = b->stride[i] * g->r->extent[i];
+    }
+    return step;
+}
+
+void tn_gemm_fetch_columns(const tn_gemm *g, const char *columns, int64_t first) {
+    const tn_resolved_access *b = &g->r->operand[1];
+    int64_t step = g->column >= 0 ? b->stride[g->column] : 0, bytes = g->k * b->element;
+    if (step <= 1 || b->stride[g->last_sum] != 1 || bytes > 8 * TN_GEMM_LINE)
+        return;
+    for (int64_t j = first; j < g->n && j < first + g->level->columns; j++)
+        for (int64_t i = 0; i < bytes; i += TN_GEMM_LINE)
+            __builtin_prefetch(columns + j * step * b->element + i);
+}
+
 /* --- rows -------------------------------------------------------------------------------------------------------------------------------- */
 
 void tn_gemm_row_at(const tn_gemm *g, const int64_t *at, tn_gemm_row *row) {

@@ -20,6 +20,8 @@ typedef struct tn_gemm_tile {
        the level's `beside` says; nothing is added to, nor fetched. */
     int panels;
     int64_t apart;
+    int64_t
+        next; /* of several panels: floats from the columns of an element to those of the next; 0: they are packed */
     int64_t runs;
     const int64_t *length; /* [runs] */
     const float *const *a; /* [runs][stride], rows used */

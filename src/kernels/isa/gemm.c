@@ -208,6 +208,7 @@ INLINE void beside_of(const int rows, const int panels, const tn_gemm_tile *t) {
             EACH (v, VECTORS)
                 sum[i][p][v] = (vec){0};
     const float *b[BESIDE];
+    const int64_t next = t->next ? t->next : COLUMNS;
     EACH (p, panels)
         b[p] = t->b + p * t->apart;
     for (int64_t r = 0; r < t->runs; r++) {
@@ -224,7 +225,7 @@ INLINE void beside_of(const int rows, const int panels, const tn_gemm_tile *t) {
                     EACH (i, rows)
                         sum[i][p][v] = madd(x[i], column, sum[i][p][v]);
                 }
-                b[p] += COLUMNS;
+                b[p] += next;
             }
         }
     }
