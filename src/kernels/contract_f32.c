@@ -5,6 +5,7 @@
 
 #include "kernels/contract_f32.h"
 #include "kernels/kernels.h"
+#include "kernels/move.h"
 #include "lower/packs.h"
 
 #define GROUP 256              /* summed elements: a panel of so many stays in L1 */
@@ -15,6 +16,7 @@
 #define SHORT_RUN 8            /* shorter runs are packed into rows */
 #define MOST_STEP 4            /* elements between those of a row that is read in place */
 #define WORTH (1 << 17)        /* multiply-adds: less is not worth another thread */
+#define LEAST_TURNED 8         /* rows side by side */
 #define PAYS 24                /* panels that read a row: less, and copying it costs more than it gains */
 
 static int64_t batch_count_of_b(const tn_gemm *g) {
@@ -240,7 +242,7 @@ static size_t scratch_lay(const tn_gemm *g, int64_t rows, int64_t width, scratch
            sums = g->in_place ? 0 : aligned((size_t)(rows * width) * sizeof(float)),
            out = aligned((size_t)rows * sizeof *s->out),
            all = g->finishes && g->finish.all ? aligned((size_t)rows * sizeof *s->all) : 0,
-           to = g->finishes && !g->in_place ? aligned((size_t)rows * sizeof *s->to) : 0,
+           to = g->finishes && !g->in_place && !g->turned ? aligned((size_t)rows * sizeof *s->to) : 0,
            lines = g->by_lines ? aligned(tn_gemm_lines_bytes(g)) : 0;
     if (g->by_lines)
         table = packed = 0;
@@ -291,7 +293,7 @@ static void end_tile(const tn_gemm *g, const scratch *s, const tn_gemm_tile *t, 
         if (s->all)
             all[j] = s->all[row + j] + t->first * g->r->operand[g->finish.all].element;
     }
-    if (g->in_place) {
+    if (g->in_place || g->turned) {
         g->level->finish(&g->finish, t->rows, t->columns, t->first, c, s->all ? all : NULL);
         return;
     }
@@ -433,6 +435,22 @@ static void find_rows(const tn_gemm *g, const scratch *s, int64_t *at, int64_t r
     }
 }
 
+/* Sums of columns [from, from + width) of rows [first, first + rows), which lie row by row, go to an output of which rows lie side by side. */
+static void turn(const tn_gemm *g, int64_t *at, const float *sums, int64_t first, int64_t rows, int64_t from,
+                 int64_t width) {
+    const tn_resolved *r = g->r;
+    const tn_resolved_access *c = &r->output[0];
+    tn_move_transpose_fn *transpose = tn_move_of(r->kernel->program->level)->transpose[sizeof(float)];
+    int64_t extent = r->extent[g->rows[g->n_rows - 1]], step = c->stride[g->column];
+    for (int64_t i = 0, n; i < rows; i += n) {
+        int64_t left = extent - (first + i) % extent;
+        n = rows - i < left ? rows - i : left;
+        decode(r, g->rows, g->n_rows, first + i, at);
+        transpose(n, width, sums + i * width, width,
+                  (float *)c->base + tn_machine_offset(c, r->outer, at) + from * step, step);
+    }
+}
+
 /* Panels [panel, end) of rows [first, first + rows) of the batch at `at`. `packed`: its columns, NULL: they are packed a panel at a time. */
 static __attribute__((noinline)) void sum_rows(const tn_gemm *g, const scratch *s, int64_t *at, int64_t first,
                                                int64_t rows, int64_t panel, int64_t end, const float *packed) {
@@ -461,7 +479,9 @@ static __attribute__((noinline)) void sum_rows(const tn_gemm *g, const scratch *
             tn_gemm_lines_sum(g, s->row, rows, first, packed, panel, to, s->out, s->all, s->lines);
         else
             sum_panels(g, s, rows, panel, to, packed, unpacked);
-        if (!g->finishes && (!g->in_place || r->kernel->epilogue))
+        if (g->turned)
+            turn(g, at, s->sums, first, rows, from, width);
+        else if (!g->finishes && (!g->in_place || r->kernel->epilogue))
             epilogues(g, at, s->out, first, rows, from, width);
     }
 }
@@ -516,7 +536,10 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
             const tn_resolved_access *c = &r->output[0];
             g->in_place =
                 k->outputs == 1 && c->dtype == TN_F32 && (g->column < 0 || c->stride[g->column] == 1 || g->n == 1);
-            cut(g, threads, !g->in_place && ends_narrow(g));
+            g->turns = !g->in_place && k->outputs == 1 && c->dtype == TN_F32 && k->reduced == TN_F32 &&
+                       g->column >= 0 && g->n_rows && c->stride[g->rows[g->n_rows - 1]] == 1 &&
+                       r->extent[g->rows[g->n_rows - 1]] >= LEAST_TURNED;
+            cut(g, threads, g->turns || (!g->in_place && ends_narrow(g)));
             g->by_lines = tn_gemm_lines_fit(g, &g->lines);
             if (g->by_lines) /* lines are laid out once */
                 g->step = g->panels_per_span;
@@ -526,9 +549,10 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
     g->backwards = args->backwards;
     bool few = g->by_lines && g->n <= TN_GEMM_LINES_MOST;
     g->finishes = r->outputs_count && !few &&
-                  (g->in_place ? k->epilogue && tn_finish_make(&g->finish, r, g->column) : ends_narrow(g));
-    g->ends = g->finishes && g->in_place && tn_finish_end_of(&g->finish, &g->end);
+                  (g->in_place || g->turns ? k->epilogue && tn_finish_make(&g->finish, r, g->column) : ends_narrow(g));
+    g->ends = g->finishes && (g->in_place || g->turns) && tn_finish_end_of(&g->finish, &g->end);
     g->finishes = g->finishes && (g->ends || !g->by_lines);
+    g->turned = g->turns && (g->finishes || !k->epilogue);
     if (fresh && r->outputs_count)
         tn_gemm_few_learn(args, g);
     if (r->outputs_count) {

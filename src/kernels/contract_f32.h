@@ -48,6 +48,7 @@ typedef struct tn_gemm {
     bool direct;               /* rows are read in place */
     bool interleaved;          /* else: packed rows stand element by element as tiles read them */
     bool in_place;             /* sums are formed in the output itself */
+    bool turns, turned;        /* or beside it, ended there, and brought where rows lie side by side: may be, is */
     bool finishes; /* they end as `finish` says, tile by tile: in place, or as 16-bit floats in the output */
     tn_finish finish;
     bool ends; /* and, but for few rows, in registers, as `end` says */

@@ -4,11 +4,13 @@
 #include "kernels/gemm.h"
 #include "kernels/kernels.h"
 #include "kernels/machine.h"
+#include "kernels/move.h"
 #include "lower/packs.h"
 
 #define MAX_TAPS 256
 #define MAX_GUARDS 4
-#define PIXELS 64 /* of a block that needs no room of its own */
+#define TURNED 4096 /* elements that are turned at once: they stay in L1 */
+#define PIXELS 64   /* of a block that needs no room of its own */
 
 typedef struct depthwise {
     const tn_resolved *r;
@@ -17,6 +19,7 @@ typedef struct depthwise {
     bool beside;   /* they lie side by side */
     bool finishes; /* what follows the sums is `finish` */
     bool direct;   /* all is done where the output lies */
+    bool turned;   /* or beside it, and then brought where pixels lie side by side */
     tn_finish finish;
     bool ends; /* in registers, as `end` says */
     tn_finish_end end;
@@ -104,7 +107,7 @@ static void row(const depthwise *d, tn_strip *s, const tn_strip_block *b) {
     const tn_kernel *k = r->kernel;
     const tn_resolved_access *a = &r->operand[0], *c = &r->output[0];
     const float *tap[MAX_TAPS];
-    float sums[TN_STRIP_LENGTH];
+    float sums[TURNED];
     int64_t *at = b->at, guard[MAX_GUARDS] = {0}, step[MAX_GUARDS] = {0};
     const float *from = (const float *)a->base + tn_machine_offset(a, r->outer, at);
     for (int g = 0; g < a->guards; g++) {
@@ -142,7 +145,11 @@ static void row(const depthwise *d, tn_strip *s, const tn_strip_block *b) {
         for (int g = 0; g < a->guards; g++)
             guard[g] += q.pixels * step[g];
     }
-    if (!direct)
+    if (d->turned)
+        tn_move_of(k->program->level)
+            ->transpose[sizeof(float)](b->rows, b->n, sums, b->n, (float *)c->base + tn_machine_offset(c, r->outer, at),
+                                       c->stride[d->group]);
+    else if (!direct)
         tn_strip_run(s, TN_STRIP_AFTER, b, sums);
 }
 
@@ -205,22 +212,28 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
     depthwise *d = r->extra;
     if (!d->r) {
         *d = (depthwise){.r = r, .level = level, .group = group_axis(args->kernel)};
-        d->beside = r->operand[0].stride[d->group] == 1 && r->output[0].stride[d->group] == 1;
         list_taps(d);
         d->width = 1;
         for (int i = r->outer + r->inner - 1; i >= r->outer && d->width == 1; i--)
             d->width = r->extent[i];
     }
-    d->finishes = d->beside && r->output[0].dtype == TN_F32 && args->kernel->epilogue &&
+    const tn_resolved_access *c = &r->output[0];
+    int last = r->outer - 1 != d->group ? r->outer - 1 : -1; /* of pixels */
+    bool read_beside = r->operand[0].stride[d->group] == 1, made_beside = c->stride[d->group] == 1;
+    d->finishes = read_beside && c->dtype == TN_F32 && args->kernel->epilogue &&
                   tn_finish_make(&d->finish, r, d->group) && !d->finish.all;
     d->ends = d->finishes && tn_finish_end_of(&d->finish, &d->end);
-    d->direct = d->beside && args->kernel->outputs == 1 && r->output[0].dtype == TN_F32 &&
-                (d->finishes || !args->kernel->epilogue);
-    int last = r->outer - 1 != d->group ? r->outer - 1 : -1; /* of pixels */
+    bool plain =
+        read_beside && args->kernel->outputs == 1 && c->dtype == TN_F32 && (d->finishes || !args->kernel->epilogue);
+    d->direct = plain && made_beside;
+    d->turned = plain && !made_beside && last >= 0 && c->stride[last] == 1;
+    d->beside = read_beside && (made_beside || d->turned);
     tn_strip_walk w = {.r = r,
                        .axis = d->beside ? d->group : last,
                        .tile = d->beside ? last : -1,
-                       .length = d->direct ? PIXELS * r->extent[d->group] : args->kernel->program->length,
+                       .length = d->direct   ? PIXELS * r->extent[d->group]
+                                 : d->turned ? TURNED
+                                             : args->kernel->program->length,
                        .work = (double)r->inner_count + args->kernel->epilogue,
                        .piece = piece,
                        .ctx = d};
