@@ -464,7 +464,7 @@ static __attribute__((noinline)) void sum_rows(const tn_gemm *g, const scratch *
         s->length[i] = i % parts == parts - 1 ? line - (parts - 1) * g->segment : g->segment;
     if (!g->k || g->by_lines) {
     } else if (g->direct)
-        tn_gemm_point_rows(g, s->row, rows, s->zeros, s->table);
+        tn_gemm_point_rows(g, s->row, rows, first, s->zeros, s->table);
     else if (g->interleaved)
         tn_gemm_interleave_rows(g, s->row, rows, s->length, s->rows, s->table);
     else
@@ -547,7 +547,7 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
     }
     g->failed = 0;
     g->backwards = args->backwards;
-    bool few = g->by_lines && g->n <= TN_GEMM_LINES_MOST;
+    bool few = g->by_lines && g->lines.few;
     g->finishes = r->outputs_count && !few &&
                   (g->in_place || g->turns ? k->epilogue && tn_finish_make(&g->finish, r, g->column) : ends_narrow(g));
     g->ends = g->finishes && (g->in_place || g->turns) && tn_finish_end_of(&g->finish, &g->end);

@@ -24,6 +24,7 @@ typedef struct tn_gemm_few {
 
 /* Few columns, or rows that would have to be packed (contract_lines.c): outputs along one row axis, by lines of what they read. */
 typedef struct tn_gemm_lines {
+    bool few;                /* columns: vectors hold outputs, not columns */
     int along, slide;        /* the last row axis, and the summed axis that moves by places of the same line */
     int64_t unit, step, tap; /* elements from place to place; places from output to output, and from tap to tap */
     int64_t count, pitch;    /* lines, and floats from one to the next */
@@ -80,8 +81,8 @@ int64_t tn_gemm_step_of_columns(const tn_gemm *g);
 void tn_gemm_fetch_columns(const tn_gemm *g, const char *columns, int64_t first);
 /* The row at outer indices `at`. */
 void tn_gemm_row_at(const tn_gemm *g, const int64_t *at, tn_gemm_row *row);
-/* table[segment * rows + i]: where the segments of row i lie; zeros where they are outside. */
-void tn_gemm_point_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, const float *zeros,
+/* table[segment * rows + i]: where the segments of row i lie; zeros where they are outside. first: the number of row 0 among all. */
+void tn_gemm_point_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, int64_t first, const float *zeros,
                         const float **table);
 /* The same of rows copied to `to`, so that their summed elements lie side by side, `pitch` apart. */
 void tn_gemm_pack_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, float *to, const float **table);

@@ -54,13 +54,15 @@ static bool find_slide(const tn_gemm *g, tn_gemm_lines *l) {
 
 bool tn_gemm_lines_fit(const tn_gemm *g, tn_gemm_lines *l) {
     const tn_resolved *r = g->r;
-    bool few = g->n <= COLUMNS;
-    if (!g->packed || (!few && (g->direct || !g->in_place)) || g->n < 1 || !g->n_rows || g->k < 2 ||
-        r->operand[1].guards || g->level->lines == NULL || r->extent[g->rows[g->n_rows - 1]] < 16 || !find_slide(g, l))
+    bool few = g->n <= COLUMNS && g->n != g->level->columns && g->n != g->level->narrow;
+    if (!g->packed || (!few && ((g->direct && g->run >= 16) || !(g->in_place || g->turns))) || g->n < 1 || !g->n_rows ||
+        g->k < 2 || r->operand[1].guards || g->level->lines == NULL || r->extent[g->rows[g->n_rows - 1]] < 16 ||
+        !find_slide(g, l))
         return false;
     int64_t extent = r->extent[l->along];
     /* a line costs its copy, and each column of an output a multiply-add; a tile's columns cost as much however few they are */
     int64_t taps = r->extent[l->slide];
+    l->few = few;
     l->count = g->k / taps;
     l->outputs = few ? OUTPUTS : MOST_OUTPUTS;
     if (l->outputs > ((extent + 63) & ~(int64_t)63))
@@ -230,7 +232,7 @@ void tn_gemm_lines_sum(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, i
         n = rows - i < left ? rows - i : left;
         n = n < l->outputs ? n : l->outputs;
         fill_lines(g, &row[i], (n - 1) * l->step + (taps - 1) * l->tap + 1, lines);
-        if (g->n > COLUMNS) {
+        if (!l->few) {
             for (int64_t p = panel; p < end; p++)
                 sum_tiles(g, n, p, place, lines, columns, out + i, all ? all + i : NULL);
             continue;

@@ -218,22 +218,6 @@ static bool next_tap(const tn_gemm *g, int64_t *at, int last) {
     return false;
 }
 
-void tn_gemm_point_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, const float *zeros,
-                        const float **table) {
-    const tn_resolved_access *a = &g->r->operand[0];
-    int64_t at[TN_MACHINE_AXES] = {0}, offset, guard[4], parts = g->segments / g->taps;
-    do {
-        tap_at(g, at, g->run_axis, &offset, guard);
-        for (int64_t i = 0; i < rows; i++) {
-            bool there = inside(a, &row[i], guard);
-            const float *from = (const float *)(const void *)row[i].a + offset;
-            for (int64_t p = 0; p < parts; p++)
-                table[p * rows + i] = there ? from + p * g->segment * g->row_step : zeros;
-        }
-        table += parts * rows;
-    } while (next_tap(g, at, g->run_axis));
-}
-
 /* The elements [*low, *high) of a run of n, `coef` apart in each guard's value, that lie inside. */
 static void inside_run(const tn_resolved_access *a, const tn_gemm_row *row, const int64_t *guard, const int64_t *coef,
                        int64_t n, int64_t *low, int64_t *high) {
@@ -247,6 +231,42 @@ static void inside_run(const tn_resolved_access *a, const tn_gemm_row *row, cons
     }
     *low = lo < hi ? lo : 0;
     *high = lo < hi ? hi : 0;
+}
+
+void tn_gemm_point_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, int64_t first, const float *zeros,
+                        const float **table) {
+    const tn_resolved_access *a = &g->r->operand[0];
+    int64_t at[TN_MACHINE_AXES] = {0}, offset, guard[4], coef[4] = {0}, parts = g->segments / g->taps;
+    int last = g->n_rows ? g->rows[g->n_rows - 1] : -1;
+    int64_t extent = last < 0 ? 1 : g->r->extent[last], step = last < 0 ? 0 : a->stride[last];
+    bool grow = true; /* guards, along that axis */
+    for (int j = 0; j < a->guards && last >= 0; j++) {
+        coef[j] = a->guard[j].coef[last];
+        grow &= coef[j] >= 0;
+    }
+    do {
+        tap_at(g, at, g->run_axis, &offset, guard);
+        for (int64_t i = 0, n; i < rows; i += n) { /* rows that follow each other along it */
+            int64_t left = extent - (first + i) % extent, low, high;
+            n = !grow ? 1 : rows - i < left ? rows - i : left;
+            if (n == 1) {
+                low = 0;
+                high = inside(a, &row[i], guard);
+            } else
+                inside_run(a, &row[i], guard, coef, n, &low, &high);
+            const float *from = (const float *)(const void *)row[i].a + offset;
+            for (int64_t p = 0; p < parts; p++, from += g->segment * g->row_step) {
+                const float **to = table + p * rows + i;
+                for (int64_t k = 0; k < low; k++)
+                    to[k] = zeros;
+                for (int64_t k = low; k < high; k++)
+                    to[k] = from + k * step;
+                for (int64_t k = high; k < n; k++)
+                    to[k] = zeros;
+            }
+        }
+        table += parts * rows;
+    } while (next_tap(g, at, g->run_axis));
 }
 
 /* Where the elements of a row lie from its first one, and their shares of the guards' values. */

@@ -80,6 +80,7 @@ typedef struct tn_depthwise_line {
 
 typedef struct tn_gemm_level {
     int rows, columns;
+    int narrow; /* columns of tiles of one vector; 0: there are none */
     uint8_t beside[TN_GEMM_LOW + 1]; /* by rows: panels that a tile takes at once */
     void (*tile)(const tn_gemm_tile *tile);
     /* to[k * rows + i] = from[i][k], k < n: rows as a tile of step `rows` reads them. */

@@ -319,13 +319,13 @@ static void tile(const tn_gemm_tile *t) {
 /* Sums of `columns` columns of `vectors` vectors of outputs. */
 INLINE void lines_block(const int columns, const int vectors, int64_t count, const int32_t *place, const float *x,
                         const float *b, float *to, int64_t pitch) {
-    vec sum[columns][vectors];
+    vec sum[8][8];
     EACH (c, columns)
         EACH (v, vectors)
             sum[c][v] = (vec){0};
     for (int64_t k = 0; k < count; k++, b += COLUMNS) {
         const float *from = x + place[k];
-        vec a[vectors];
+        vec a[8];
         EACH (v, vectors)
             a[v] = load(from + v * WIDTH);
         EACH (c, columns) {
@@ -393,6 +393,7 @@ static float peak(int64_t rounds) {
 #define PASTE(a, b) PASTE_(a, b)
 const tn_gemm_level PASTE(tn_gemm_, TN_ISA) = {.rows = ROWS,
                                                .columns = COLUMNS,
+                                               .narrow = VECTORS == 2 ? WIDTH : 0,
                                                .beside = MOST_BESIDE,
                                                .tile = tile,
                                                .interleave = interleave,

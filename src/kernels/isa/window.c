@@ -28,7 +28,7 @@ static __attribute__((noinline)) const float *together(int64_t n, const float *f
         signs &= tn_vm_bits(x);     \
         most = most > x ? most : x; \
     }
-/* 3 x 3, tap by tap, so that an output stays in registers. */
+/* 3 x 3 and 2 x 2, tap by tap, so that an output stays in registers. */
 TN_VM void max_of_9(int64_t n, int64_t step, const float *const *restrict a, float *restrict to) {
     LOOP(n) {
         float most = a[0][i * step];
@@ -36,6 +36,15 @@ TN_VM void max_of_9(int64_t n, int64_t step, const float *const *restrict a, flo
         int odd = most != most ? -1 : 0;
         MAX_TAP(1)
         MAX_TAP(2) MAX_TAP(3) MAX_TAP(4) MAX_TAP(5) MAX_TAP(6) MAX_TAP(7) MAX_TAP(8) to[i] = MAX_OF(most, signs, odd);
+    }
+}
+
+TN_VM void max_of_4(int64_t n, int64_t step, const float *const *restrict a, float *restrict to) {
+    LOOP(n) {
+        float most = a[0][i * step];
+        uint32_t signs = tn_vm_bits(most);
+        int odd = most != most ? -1 : 0;
+        MAX_TAP(1) MAX_TAP(2) MAX_TAP(3) to[i] = MAX_OF(most, signs, odd);
     }
 }
 
@@ -68,6 +77,10 @@ static void max_line(const tn_window_line *w, float *out) {
         max_of_9(w->n, 1, w->a, out);
     else if (w->taps == 9 && w->step == 2)
         max_of_9(w->n, 2, w->a, out);
+    else if (w->taps == 4 && w->step == 1)
+        max_of_4(w->n, 1, w->a, out);
+    else if (w->taps == 4 && w->step == 2)
+        max_of_4(w->n, 2, w->a, out);
     else
         max_of_any(w->n, w->taps, w->step, w->a, out);
 }
@@ -77,6 +90,11 @@ static void max_line(const tn_window_line *w, float *out) {
 TN_VM void sum_of_9(int64_t n, int64_t step, const float *const *restrict a, double *restrict to) {
     LOOP(n)
     to[i] = (((TAP(0) + TAP(8)) + TAP(4)) + (TAP(2) + TAP(6))) + ((TAP(1) + TAP(5)) + (TAP(3) + TAP(7)));
+}
+
+TN_VM void sum_of_4(int64_t n, int64_t step, const float *const *restrict a, double *restrict to) {
+    LOOP(n)
+    to[i] = (TAP(0) + TAP(2)) + (TAP(1) + TAP(3));
 }
 
 static void sum_of_any(int64_t n, int64_t taps, int64_t step, const float *const *a, double *to) {
@@ -100,6 +118,10 @@ static void sum_line(const tn_window_line *w, double *out) {
         sum_of_9(w->n, 1, w->a, out);
     else if (w->taps == 9 && w->step == 2)
         sum_of_9(w->n, 2, w->a, out);
+    else if (w->taps == 4 && w->step == 1)
+        sum_of_4(w->n, 1, w->a, out);
+    else if (w->taps == 4 && w->step == 2)
+        sum_of_4(w->n, 2, w->a, out);
     else
         sum_of_any(w->n, w->taps, w->step, w->a, out);
 }
