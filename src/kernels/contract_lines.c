@@ -207,7 +207,8 @@ static void sum_tiles(const tn_gemm *g, int64_t n, int64_t panel, const int32_t 
                       .first = first,
                       .end = g->ends ? &g->end : NULL};
     /* the last rows once more among others: tiles have two heights, and a row's sums are the same in each */
-    t.rows = n < g->level->rows ? 1 : g->level->rows;
+    int most = t.columns == g->level->narrow ? g->level->narrow_rows : g->level->rows;
+    t.rows = n < most ? 1 : most;
     for (int64_t i = 0; i < n; i += t.rows) {
         int64_t at = i + t.rows <= n ? i : n - t.rows;
         const float *from = lines + at;

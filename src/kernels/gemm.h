@@ -27,7 +27,7 @@ typedef struct tn_gemm_tile {
     const float *const *a; /* [runs][stride], rows used */
     int64_t stride;
     int64_t step; /* from one summed element of a row to the next */
-    /* If not NULL, element k of row i is a[0][place[k] + i]; of one run, of one row or as many as the level has, nothing is added to, nor
+    /* If not NULL, element k of row i is a[0][place[k] + i]; of one run, of one row or as many as the level has (narrow_rows of `narrow` columns), nothing is added to, nor
        fetched. */
     const int32_t *place;
     const float *b;  /* packed panel: [sum of lengths][level's columns] */
@@ -80,7 +80,7 @@ typedef struct tn_depthwise_line {
 
 typedef struct tn_gemm_level {
     int rows, columns;
-    int narrow; /* columns of tiles of one vector; 0: there are none */
+    int narrow, narrow_rows;         /* columns of tiles of one vector, 0: there are none; rows of those with places */
     uint8_t beside[TN_GEMM_LOW + 1]; /* by rows: panels that a tile takes at once */
     void (*tile)(const tn_gemm_tile *tile);
     /* to[k * rows + i] = from[i][k], k < n: rows as a tile of step `rows` reads them. */

@@ -146,8 +146,9 @@ static void tall_tile(const tn_gemm_tile *t) {
 }
 
 /* Rows that slide through the same memory. */
+#define NARROW_ROWS 12 /* of tiles of one vector: as many sums as registers and latencies ask for */
 INLINE void placed_of(const int rows, const int vectors, const tn_gemm_tile *t) {
-    vec sum[ROWS][VECTORS];
+    vec sum[NARROW_ROWS][VECTORS];
     EACH (i, rows)
         EACH (v, vectors)
             sum[i][v] = (vec){0};
@@ -168,12 +169,11 @@ INLINE void placed_of(const int rows, const int vectors, const tn_gemm_tile *t) 
 }
 
 static void placed_tile(const tn_gemm_tile *t) {
-    if (t->rows != ROWS)
-        placed_of(1, VECTORS, t);
-    else if (VECTORS == 2 && t->columns == WIDTH)
-        placed_of(ROWS, 1, t);
+    bool narrow = VECTORS == 2 && t->columns == WIDTH;
+    if (t->rows == 1)
+        narrow ? placed_of(1, 1, t) : placed_of(1, VECTORS, t);
     else
-        placed_of(ROWS, VECTORS, t);
+        narrow ? placed_of(NARROW_ROWS, 1, t) : placed_of(ROWS, VECTORS, t);
 }
 
 static void whole_tile(const tn_gemm_tile *t) {
@@ -308,7 +308,7 @@ static void tile(const tn_gemm_tile *t) {
         beside_tile(t);
     else if (t->columns == COLUMNS)
         (t->place ? placed_tile : whole_tile)(t);
-    else if (VECTORS == 2 && t->columns == WIDTH && t->rows <= ROWS && (!t->place || t->rows == ROWS))
+    else if (VECTORS == 2 && t->columns == WIDTH && (t->place || t->rows <= ROWS))
         (t->place ? placed_tile : narrow_tile)(t);
     else
         part_tile(t);
@@ -394,6 +394,7 @@ static float peak(int64_t rounds) {
 const tn_gemm_level PASTE(tn_gemm_, TN_ISA) = {.rows = ROWS,
                                                .columns = COLUMNS,
                                                .narrow = VECTORS == 2 ? WIDTH : 0,
+                                               .narrow_rows = NARROW_ROWS,
                                                .beside = MOST_BESIDE,
                                                .tile = tile,
                                                .interleave = interleave,
