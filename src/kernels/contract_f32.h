@@ -28,6 +28,8 @@ typedef struct tn_gemm_lines {
     int along, slide;        /* the last row axis, and the summed axis that moves by places of the same line */
     int64_t unit, step, tap; /* elements from place to place; places from output to output, and from tap to tap */
     int64_t count, pitch;    /* lines, and floats from one to the next */
+    int tall;                /* the outermost summed axis, where lines of an output row serve the next one; -1: none */
+    int64_t down;            /* taps along it, from such a row to the next */
     int64_t length, outputs; /* floats of each of the `step` parts of a line, of every step-th place; outputs at once */
 } tn_gemm_lines;
 

@@ -6,10 +6,11 @@
 #include "kernels/contract_f32.h"
 #include "kernels/move.h"
 
-#define OUTPUTS 64             /* beside each other, at most: their sums wait in L1 */
-#define MOST_OUTPUTS 256       /* where sums do not wait */
-#define LINE_BYTES (192 << 10) /* of all lines */
-#define SLIDE 256              /* places that the window slides over, at most */
+#define OUTPUTS 64 /* beside each other, at least */
+#define MOST_OUTPUTS 256
+#define LINE_BYTES (192 << 10) /* of all lines, where columns pass by them in L2, and else */
+#define MOST_BYTES (384 << 10)
+#define SLIDE 256 /* places that the window slides over, at most */
 #define COLUMNS TN_GEMM_LINES_MOST
 
 static int64_t greatest_divisor(int64_t a, int64_t b) {
@@ -52,6 +53,29 @@ static bool find_slide(const tn_gemm *g, tn_gemm_lines *l) {
     return l->slide >= 0 && l->step <= 8;
 }
 
+/* Looks for the summed axis along which the next row of outputs, one step along the last row axis but one, reads what this one reads, some
+   taps further. */
+static void find_tall(const tn_gemm *g, tn_gemm_lines *l) {
+    const tn_resolved *r = g->r;
+    const tn_resolved_access *a = &r->operand[0];
+    l->tall = -1;
+    int tall = g->first_sum, row = g->n_rows > 1 ? g->rows[g->n_rows - 2] : -1;
+    while (tall <= g->last_sum && r->extent[tall] == 1)
+        tall++;
+    if (row < 0 || tall >= g->last_sum || tall == l->slide || a->stride[tall] <= 0 ||
+        a->stride[row] % a->stride[tall] != 0)
+        return;
+    l->down = a->stride[row] / a->stride[tall];
+    for (int i = 0; i < a->guards; i++)
+        if (a->guard[i].coef[row] != l->down * a->guard[i].coef[tall])
+            return;
+    for (int i = tall + 1; i <= g->last_sum; i++) /* what is copied together lies within one of its taps */
+        if (i != l->slide && r->extent[i] > 1)
+            l->tall = tall;
+    if (l->down < 1 || l->down >= r->extent[tall])
+        l->tall = -1;
+}
+
 bool tn_gemm_lines_fit(const tn_gemm *g, tn_gemm_lines *l) {
     const tn_resolved *r = g->r;
     bool few = g->n <= COLUMNS && g->n != g->level->columns && g->n != g->level->narrow;
@@ -64,9 +88,11 @@ bool tn_gemm_lines_fit(const tn_gemm *g, tn_gemm_lines *l) {
     int64_t taps = r->extent[l->slide];
     l->few = few;
     l->count = g->k / taps;
-    l->outputs = few ? OUTPUTS : MOST_OUTPUTS;
-    if (l->outputs > ((extent + 63) & ~(int64_t)63))
-        l->outputs = (extent + 63) & ~(int64_t)63;
+    find_tall(g, l);
+    const int64_t bytes = few ? MOST_BYTES : LINE_BYTES;
+    l->outputs = (extent + 63) & ~(int64_t)63;
+    if (l->outputs > MOST_OUTPUTS || l->count * (l->outputs * l->step + 64) * (int64_t)sizeof(float) > bytes)
+        l->outputs = OUTPUTS;
     int64_t places = (l->outputs - 1) * l->step + (taps - 1) * l->tap + 1;
     if (!few && places > l->outputs * taps)
         return false; /* packed rows are less */
@@ -75,7 +101,7 @@ bool tn_gemm_lines_fit(const tn_gemm *g, tn_gemm_lines *l) {
     l->length = (places + l->step - 1) / l->step + OUTPUTS;
     l->length = ((l->length + 15) & ~(int64_t)15) + 16; /* not all lines begin at the same sets of the cache */
     l->pitch = l->length * l->step;
-    return l->count * l->pitch * (int64_t)sizeof(float) <= LINE_BYTES && g->k * l->pitch <= INT32_MAX;
+    return l->count * l->pitch * (int64_t)sizeof(float) <= bytes && g->k * l->pitch <= INT32_MAX;
 }
 
 size_t tn_gemm_lines_bytes(const tn_gemm *g) {
@@ -84,18 +110,38 @@ size_t tn_gemm_lines_bytes(const tn_gemm *g) {
            (((size_t)g->k * sizeof(int32_t) + 63) & ~(size_t)63);
 }
 
+/* The line of the summed indices at; lines of the tall axis' taps go round, the first of them is `turn`. */
+static int64_t line_of(const tn_gemm *g, const int64_t *at, int64_t turn) {
+    const tn_gemm_lines *l = &g->lines;
+    int64_t line = 0;
+    for (int i = g->first_sum; i <= g->last_sum; i++) {
+        int64_t index = i == l->tall ? (at[i] + turn) % g->r->extent[i] : at[i];
+        line = i == l->slide ? line : line * g->r->extent[i] + index;
+    }
+    return line;
+}
+
 /* Where in the lines each summed element of the first output lies. */
 static void list_places(const tn_gemm *g, int32_t *place) {
     const tn_gemm_lines *l = &g->lines;
     const tn_resolved *r = g->r;
     int64_t at[TN_MACHINE_AXES] = {0};
     for (int64_t k = 0; k < g->k; k++) {
-        int64_t line = 0, tap = at[l->slide] * l->tap;
-        for (int i = g->first_sum; i <= g->last_sum; i++)
-            line = i == l->slide ? line : line * r->extent[i] + at[i];
-        place[k] = (int32_t)(line * l->pitch + tap % l->step * l->length + tap / l->step);
+        int64_t tap = at[l->slide] * l->tap;
+        place[k] = (int32_t)(line_of(g, at, 0) * l->pitch + tap % l->step * l->length + tap / l->step);
         for (int i = g->last_sum; i >= g->first_sum && ++at[i] == r->extent[i]; i--)
             at[i] = 0;
+    }
+}
+
+/* The tall axis' lines, the outermost, go round by so many taps. */
+static void turn_places(const tn_gemm *g, int64_t taps, int32_t *place) {
+    const tn_gemm_lines *l = &g->lines;
+    const int32_t all = (int32_t)(l->count * l->pitch),
+                  step = (int32_t)(l->count / g->r->extent[l->tall] * taps * l->pitch);
+    for (int64_t k = 0; k < g->k; k++) {
+        int32_t p = place[k] + step;
+        place[k] = p >= all ? p - all : p;
     }
 }
 
@@ -149,8 +195,28 @@ static void fill(const tn_gemm *g, const void *from, int64_t low, int64_t high, 
     }
 }
 
-/* All lines of the outputs that begin at `row`, `n` places of each. */
-static void fill_lines(const tn_gemm *g, const tn_gemm_row *row, int64_t n, float *lines) {
+/* Rows that follow each other by `unit` elements, turned, as turn does; 16-bit ones are widened first. */
+static void turn_rows(const tn_gemm *g, tn_move_transpose_fn *turn, int64_t rows, int64_t columns, const char *from,
+                      float *to) {
+    const tn_gemm_lines *l = &g->lines;
+    if (!g->load[0]) {
+        turn(rows, columns, from, l->unit, to, l->pitch);
+        return;
+    }
+    enum { SOME = 64 };
+    float wide[SOME * SOME];
+    for (int64_t j = 0, m; j < columns; j += m)
+        for (int64_t i = 0, n; m = columns - j < SOME ? columns - j : SOME, i < rows; i += n) {
+            n = rows - i < SOME ? rows - i : SOME;
+            for (int64_t k = 0; k < n; k++)
+                g->load[0](m, (const uint16_t *)(const void *)from + (i + k) * l->unit + j, 1, wide + k * SOME);
+            turn(n, m, wide, SOME, to + j * l->pitch + i, l->pitch);
+        }
+}
+
+/* The lines of the outputs that begin at `row`, `n` places of each; of the tall axis those from tap `from_tap` on. */
+static void fill_lines(const tn_gemm *g, const tn_gemm_row *row, int64_t n, int64_t from_tap, int64_t turned,
+                       float *lines) {
     const tn_gemm_lines *l = &g->lines;
     const tn_resolved *r = g->r;
     const tn_resolved_access *a = &r->operand[0];
@@ -160,20 +226,25 @@ static void fill_lines(const tn_gemm *g, const tn_gemm_row *row, int64_t n, floa
     while (last > g->first_sum && (r->extent[last] == 1 || last == l->slide))
         last--;
     int64_t together = 1;
-    if (l->step == 1 && !g->load[0] && last != l->slide && a->stride[last] == 1) {
+    if (l->step == 1 && last != l->slide && a->stride[last] == 1) {
         together = r->extent[last];
         for (int i = 0; i < a->guards; i++)
             together = a->guard[i].coef[last] ? 1 : together;
     }
     tn_move_transpose_fn *turn = tn_move_of(r->kernel->program->level)->transpose[sizeof(float)];
-    for (int64_t line = 0; line < l->count; line += together) {
+    int64_t count = l->count;
+    if (l->tall >= 0) {
+        at[l->tall] = from_tap;
+        count -= count / r->extent[l->tall] * from_tap;
+    }
+    for (int64_t line = 0; line < count; line += together) {
         int64_t offset = 0, share[4] = {0};
         for (int i = g->first_sum; i <= g->last_sum; i++) {
             offset += a->stride[i] * at[i];
             for (int j = 0; j < a->guards; j++)
                 share[j] += a->guard[j].coef[i] * at[i];
         }
-        float *to = lines + line * l->pitch;
+        float *to = lines + line_of(g, at, turned) * l->pitch;
         const char *from = row->a + offset * a->element;
         inside_places(g, row, share, n, &low, &high);
         if (together > 1) {
@@ -181,7 +252,7 @@ static void fill_lines(const tn_gemm *g, const tn_gemm_row *row, int64_t n, floa
                 memset(to + i * l->pitch, 0, (size_t)low * sizeof *to);
                 memset(to + i * l->pitch + high, 0, (size_t)(n - high) * sizeof *to);
             }
-            turn(high - low, together, (const float *)(const void *)from + low * l->unit, l->unit, to + low, l->pitch);
+            turn_rows(g, turn, high - low, together, from + low * l->unit * a->element, to + low);
             at[last] = together - 1;
         } else
             fill(g, from, low, high, n, to);
@@ -227,12 +298,21 @@ void tn_gemm_lines_sum(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, i
     float *lines = (float *)(void *)((char *)scratch + (((size_t)g->k * sizeof *place + 63) & ~(size_t)63));
     float *sums = lines + l->count * l->pitch;
     memset(lines, 0, (size_t)(l->count * l->pitch) * sizeof *lines); /* beyond its places a line is read, for nothing */
+    int64_t turned = 0, before = -1, down = l->tall >= 0 ? l->down : 0;
     list_places(g, place);
     for (int64_t i = 0, n; i < rows; i += n) {
-        int64_t left = extent - (first + i) % extent;
+        int64_t left = extent - (first + i) % extent, line = (first + i) / extent, from_tap = 0;
         n = rows - i < left ? rows - i : left;
         n = n < l->outputs ? n : l->outputs;
-        fill_lines(g, &row[i], (n - 1) * l->step + (taps - 1) * l->tap + 1, lines);
+        if (down && n == extent) { /* a whole row of outputs: the next one finds most of its lines here */
+            if (before == line - 1 && line % g->r->extent[g->rows[g->n_rows - 2]]) {
+                from_tap = g->r->extent[l->tall] - down;
+                turned = (turned + down) % g->r->extent[l->tall];
+                turn_places(g, down, place);
+            }
+            before = line;
+        }
+        fill_lines(g, &row[i], (n - 1) * l->step + (taps - 1) * l->tap + 1, from_tap, turned, lines);
         if (!l->few) {
             for (int64_t p = panel; p < end; p++)
                 sum_tiles(g, n, p, place, lines, columns, out + i, all ? all + i : NULL);

@@ -14,9 +14,14 @@
 enum { K = 9, MOST = 96 };
 
 /* b: + of each column, s: * of each column, r: + of each element, f: * of each element, t: + of each row, 1: + 0.75, *: * -1.5; bounds from
-   below 0, -0 (z), -0.5 (-), NaN (n), and from above 6, 0 (o), -0 (m); x: the sum is the other operand of a maximum's. */
-static const char *const forms[] = {"b",  "b0",   "b06", "br",   "brs0", "r0",  "sb0", "b-6", "bz", "bm", "bn",
-                                    "bo", "b10*", "bt",  "rbr0", "f",    "bf6", "x0",  "06",  "*z", "*0", "sbs10606"};
+   below 0, -0 (z), -0.5 (-), NaN (n), and from above 6, 0 (o), -0 (m); x: the sum is the other operand of a maximum's.
+   u: - of each column, v: that minus it, d: / 3, i: 3 / it, T: tanh; S: SiLU; h, H, g: hard-swish by a factor, by a quotient, bounds the other way
+   round; k: * what it was before the last step; e: exp(it) * it. */
+static const char *const forms[] = {"b",  "b0",       "b06",  "br",   "brs0", "r0",    "sb0",   "b-6", "bz",   "bm",
+                                    "bn", "bo",       "b10*", "bt",   "rbr0", "f",     "bf6",   "x0",  "06",   "*z",
+                                    "*0", "sbs10606", "u",    "v",    "usb",  "usb06", "usbr0", "us",  "u6",   "bd",
+                                    "i",  "bT",       "bS",   "usbS", "brS",  "S0",    "bSb",   "h",   "usbh", "bH",
+                                    "g",  "bg",       "brh",  "h1",   "b1k",  "dk",    "e",     "SS"};
 
 static uint64_t state = 5;
 static float draw(void) {
@@ -44,7 +49,9 @@ typedef struct values {
 
 static tn_value steps(tn_graph *g, tn_value y, const char *form, const values *v) {
     tn_value r = tn_input(g, "r", dtype, TN_SHAPE("M", v->n)), t = tn_input(g, "t", dtype, TN_SHAPE("M", 1));
-    for (; *form; form++)
+    tn_value before = y;
+    for (; *form; form++) {
+        tn_value now = y, bounded;
         switch (*form) {
         case 'b': y = tn_add(g, y, tn_constant(g, v->row[0])); break;
         case 's': y = tn_mul(g, tn_constant(g, v->row[1]), y); break;
@@ -60,8 +67,30 @@ static tn_value steps(tn_graph *g, tn_value y, const char *form, const values *v
         case '6': y = tn_min(g, y, tn_scalar(g, dtype, 6)); break;
         case 'o': y = tn_min(g, y, tn_scalar(g, dtype, 0)); break;
         case 'm': y = tn_min(g, y, tn_scalar(g, dtype, -0.0)); break;
+        case 'u': y = tn_sub(g, y, tn_constant(g, v->row[1])); break;
+        case 'v': y = tn_sub(g, tn_constant(g, v->row[1]), y); break;
+        case 'd': y = tn_div(g, y, tn_scalar(g, dtype, 3)); break;
+        case 'i': y = tn_div(g, tn_scalar(g, dtype, 3), y); break;
+        case 'T': y = tn_tanh(g, y); break;
+        case 'S': y = tn_mul(g, y, tn_sigmoid(g, y)); break;
+        case 'e': y = tn_mul(g, tn_exp(g, y), y); break;
+        case 'k': y = tn_mul(g, y, before); break;
+        case 'h':
+            bounded = tn_add(g, tn_mul(g, y, tn_scalar(g, dtype, 0.1875)), tn_scalar(g, dtype, 0.5));
+            y = tn_mul(g, y, tn_max(g, tn_min(g, bounded, tn_scalar(g, dtype, 1)), tn_scalar(g, dtype, 0)));
+            break;
+        case 'H':
+            bounded = tn_max(g, tn_add(g, y, tn_scalar(g, dtype, 3)), tn_scalar(g, dtype, 0));
+            y = tn_div(g, tn_mul(g, y, tn_min(g, bounded, tn_scalar(g, dtype, 6))), tn_scalar(g, dtype, 6));
+            break;
+        case 'g':
+            bounded = tn_max(g, tn_mul(g, y, tn_scalar(g, dtype, 0.25)), tn_scalar(g, dtype, -0.25));
+            y = tn_mul(g, tn_min(g, bounded, tn_scalar(g, dtype, 0.5)), y);
+            break;
         default: y = tn_max(g, r, y); break;
         }
+        before = now;
+    }
     return y;
 }
 

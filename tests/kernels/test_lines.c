@@ -33,6 +33,17 @@ static const form forms[] = {
     {33, 1, 3, 3, {1, 1}, {1, 1}, {1, 1}, TN_LAYOUT_NHWC, TN_F32, 8, 131, false},
     {7, 5, 1, 11, {1, 1}, {1, 3}, {0, 15}, TN_LAYOUT_AUTO, TN_BF16, 3, 77, false},
     {2, 7, 4, 6, {3, 1}, {1, 1}, {3, 40}, TN_LAYOUT_NHWC, TN_F32, 9, 30, false}, /* windows wholly outside */
+    /* columns of several panels, of rows that would have to be packed */
+    {3, 24, 3, 3, {2, 2}, {1, 1}, {1, 1}, TN_LAYOUT_AUTO, TN_F32, 21, 65, true},
+    {3, 32, 7, 7, {2, 2}, {1, 1}, {3, 3}, TN_LAYOUT_NCHW, TN_F32, 30, 70, true},
+    {4, 40, 3, 4, {1, 1}, {1, 1}, {1, 1}, TN_LAYOUT_AUTO, TN_F32, 7, 300, false},
+    {3, 20, 5, 5, {2, 2}, {2, 1}, {4, 2}, TN_LAYOUT_AUTO, TN_F32, 23, 83, true},
+    {3, 24, 3, 3, {3, 2}, {1, 1}, {0, 1}, TN_LAYOUT_NCHW, TN_F32, 19, 65, false},
+    {1, 17, 4, 8, {1, 1}, {1, 1}, {2, 3}, TN_LAYOUT_AUTO, TN_F32, 9, 40, true},
+    /* rows of outputs whose lines serve the next ones */
+    {32, 1, 7, 3, {1, 1}, {1, 1}, {3, 1}, TN_LAYOUT_NHWC, TN_F32, 20, 88, true},
+    {17, 3, 5, 5, {2, 1}, {1, 1}, {2, 2}, TN_LAYOUT_NHWC, TN_F16, 17, 50, false},
+    {70, 2, 3, 9, {1, 1}, {1, 2}, {1, 8}, TN_LAYOUT_NHWC, TN_F16, 9, 61, true},
 };
 
 static uint64_t state = 3;
