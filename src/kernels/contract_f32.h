@@ -91,6 +91,11 @@ void tn_gemm_pack_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, f
 /* The same of rows whose summed elements lie side by side: the rows of a tile element by element, segment after segment. */
 void tn_gemm_interleave_rows(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, const int64_t *length, float *to,
                              const float **table);
+#define TN_GEMM_SUM_BYTES (256 << 10) /* of the sums that a piece works at */
+/* What its axes are, and how its rows lie; *g is of no shape yet, but for what its columns are packed to. */
+void tn_gemm_describe(tn_gemm *g, const tn_resolved *r, const tn_kernel *k);
+/* Cuts the sums into groups, the outputs into blocks, spans and pieces. `ended`: sums are formed beside the outputs, in which tiles end. */
+void tn_gemm_cut(tn_gemm *g, int threads, bool ended);
 /* The next of the indices of `count` axes, the last of which runs first. */
 void tn_gemm_advance(const tn_resolved *r, const int *axes, int count, int64_t *at);
 /* All sums of a panel for so few rows that one tile takes them: its columns are read once, in the order in which they lie. c[i]: row i

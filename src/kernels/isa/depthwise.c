@@ -9,7 +9,7 @@
 
 #include "kernels/isa/ends.h"
 
-#define PIXELS 8 /* at once, and the widest row of taps that slides */
+#define PIXELS (WORTH_CODE ? 8 : 4) /* at once, and the widest row of taps that slides */
 #define SLIDE 5
 #define CHAINS 4 /* vectors of one pixel */
 static __attribute__((noinline)) void end_late(const tn_depthwise_row *d, int64_t g, int64_t p, int pixels,

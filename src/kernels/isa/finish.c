@@ -63,12 +63,13 @@ INLINE void end_rows_by(const tn_finish_end *e, const int form, const int rows, 
 }
 
 void end_rows(const tn_finish_end *e, int rows, int vectors, float *const *c, const float *const *all, int64_t first) {
-#define END_ROWS(form)                                          \
-    case form:                                                  \
-        if (vectors == VECTORS)                                 \
-            end_rows_by(e, form, rows, VECTORS, c, all, first); \
-        else                                                    \
-            end_rows_by(e, form, rows, 1, c, all, first);       \
+#define END_ROWS(form)                                                    \
+    case form:                                                            \
+        if (WORTH_CODE && vectors == VECTORS)                             \
+            end_rows_by(e, form, rows, VECTORS, c, all, first);           \
+        else                                                              \
+            for (int v = 0; v < vectors; v++)                             \
+                end_rows_by(e, form, rows, 1, c, all, first + v * WIDTH); \
         break;
     switch ((tn_finish_end_form)e->form) {
         END_ROWS(TN_ENDS_BOUNDED)

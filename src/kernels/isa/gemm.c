@@ -170,7 +170,16 @@ INLINE void placed_of(const int rows, const int vectors, const tn_gemm_tile *t) 
 
 static void placed_tile(const tn_gemm_tile *t) {
     bool narrow = VECTORS == 2 && t->columns == WIDTH;
-    if (t->rows == 1)
+    if (!WORTH_CODE)
+        for (int i = 0; i < t->rows; i++) {
+            const float *a = t->a[0] + i;
+            tn_gemm_tile one = *t;
+            one.a = &a;
+            one.c += i;
+            one.all = t->all ? t->all + i : NULL;
+            placed_of(1, VECTORS, &one);
+        }
+    else if (t->rows == 1)
         narrow ? placed_of(1, 1, t) : placed_of(1, VECTORS, t);
     else
         narrow ? placed_of(NARROW_ROWS, 1, t) : placed_of(ROWS, VECTORS, t);
