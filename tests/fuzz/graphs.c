@@ -24,23 +24,30 @@ enum {
     MOST_BYTES = 256 << 20
 }; /* what a process exits with: sanitizers take 1 */
 
-/* What is refused before it runs has no result in a run that knows all sizes either. */
+/* What is refused before it runs has no result in a run that knows all sizes and computes every value either. */
 static bool refused_rightly(const char *folder, const tn_graph *g, tn_object *const *in) {
     char text[2000];
-    tn_value values[RUN_MAX], wanted[RUN_MAX];
-    tn_object *out[RUN_MAX];
-    uint32_t n = tn_graph_input_count(g), m = tn_graph_output_count(g);
+    uint32_t n = tn_graph_input_count(g), m = 0, room = 0;
+    tn_region main_region = tn_graph_region(g);
     snprintf(text, sizeof text, "%s", tn_error_message());
     bool ok = tn_error_status() != TN_ERR_INTERNAL;
+    for (tn_node node = tn_region_first(g, main_region); node.id; node = tn_node_next(g, node))
+        room += tn_node_output_count(g, node);
+    tn_value values[RUN_MAX], *wanted = malloc((room + 1) * sizeof *wanted);
+    tn_object **out = calloc(room + 1, sizeof *out);
+    if (!wanted || !out)
+        abort();
     for (uint32_t i = 0; i < n; i++)
         values[i] = tn_graph_input(g, i);
-    for (uint32_t i = 0; i < m; i++)
-        wanted[i] = tn_graph_output(g, i);
-    if (tn_interp_run(g, &(tn_interp_options){.max_bytes = MOST_BYTES}, n, values, in, m, wanted, out) == TN_OK) {
+    for (tn_node node = tn_region_first(g, main_region); node.id; node = tn_node_next(g, node))
+        for (uint32_t i = 0; i < tn_node_output_count(g, node); i++)
+            wanted[m++] = tn_node_output(g, node, i);
+    if (tn_interp_run(g, &(tn_interp_options){.max_bytes = MOST_BYTES}, n, values, in, m, wanted, out) == TN_OK)
         ok = false;
-        for (uint32_t i = 0; i < m; i++)
-            tn_object_destroy(out[i]);
-    }
+    for (uint32_t i = 0; i < m; i++)
+        tn_object_destroy(out[i]);
+    free(wanted);
+    free(out);
     if (!ok)
         fprintf(stderr, "%s: refused before it runs, but a run answers: %s\n", folder, text);
     return ok;
