@@ -11,20 +11,26 @@
 
 /* --- in a fixed form --------------------------------------------------------------------------------------------------------------------- */
 
+/* The numbers of a form, as vectors: read once, for what is stored might be they. */
+typedef struct numbers {
+    vec low, high, zero, by, plus, over;
+    bool divides;
+} numbers;
+
 /* A row of a few vectors that lie at p; v: what is subtracted, the factor, what is added. */
-INLINE void end_row(const tn_finish_end *e, const int form, const int vectors, float *p, const float *other,
+INLINE void end_row(const numbers *u, const int form, const int vectors, float *p, const float *other,
                     const vec (*v)[VECTORS]) {
     EACH (j, vectors) {
         vec y = (load(p + j * WIDTH) - v[0][j]) * v[1][j] + v[2][j];
         if (other)
             y = y + load(other + j * WIDTH);
         if (form == TN_ENDS_BOUNDED)
-            y = at_most(at_least(y, splat(e->low)) + splat(e->zero), splat(e->high));
+            y = at_most(at_least(y, u->low) + u->zero, u->high);
         if (form == TN_ENDS_SWISH) {
-            vec z = y * splat(e->by) + splat(e->plus);
-            y = y * at_most(at_least(z, splat(e->low)) + splat(e->zero), splat(e->high));
-            if (e->over != 1)
-                y = y / splat(e->over);
+            vec z = y * u->by + u->plus;
+            y = y * at_most(at_least(z, u->low) + u->zero, u->high);
+            if (u->divides)
+                y = y / u->over;
         }
         store(p + j * WIDTH, y);
     }
@@ -56,8 +62,11 @@ INLINE void end_rows_by(const tn_finish_end *e, const int form, const int rows, 
         v[1][j] = e->mul ? load(e->mul + first + j * WIDTH) : splat(e->scale);
         v[2][j] = e->add ? load(e->add + first + j * WIDTH) : splat(-0.0f);
     }
+    const numbers u = {splat(e->low),  splat(e->high), splat(e->zero), splat(e->by),
+                       splat(e->plus), splat(e->over), e->over != 1};
+    const bool also = e->all;
     for (int i = 0; i < rows; i++)
-        end_row(e, form, vectors, c[i] + first, e->all ? all[i] + first : NULL, (const vec(*)[VECTORS])v);
+        end_row(&u, form, vectors, c[i] + first, also ? all[i] + first : NULL, (const vec(*)[VECTORS])v);
     for (int i = 0; i < rows && form == TN_ENDS_SILU; i++)
         silu_row(e, vectors, c[i] + first);
 }
