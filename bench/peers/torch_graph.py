@@ -31,12 +31,19 @@ OPERATORS = {
     'Add': lambda a, x, y: x + y,
     'Attention': attention,
     'Conv': conv,
+    'Div': lambda a, x, y: x / y,
+    'Expand': lambda a, x, to: x.expand(*to.tolist()),
     'Gelu': lambda a, x: F.gelu(x, approximate=a.get('approximate', b'none').decode()),
     'LayerNormalization': layer_norm,
     'MatMul': lambda a, x, y: x @ y,
     'Mul': lambda a, x, y: x * y,
     'Relu': lambda a, x: F.relu(x),
+    'Reshape': lambda a, x, to: x.reshape(to.tolist()),
     'Softmax': lambda a, x: F.softmax(x, a.get('axis', -1)),
+    'Tanh': lambda a, x: x.tanh(),
+    'Transpose': lambda a, x: x.permute(a['perm']),
+    'Unsqueeze': lambda a, x, axes: x.unsqueeze(int(axes)),
+    'Where': lambda a, c, x, y: torch.where(c, x, y),
 }
 
 

@@ -7,8 +7,8 @@
 #include "kernels/kernels.h"
 #include "kernels/rows.h"
 
-#define BLOCK_BYTES (192 << 10) /* of scores, in L2 beside the columns that pass */
-#define MOST_ROWS 96            /* of a block */
+#define BLOCK_BYTES (768 << 10) /* of scores: in the caches, and rows enough that columns are worth fetching */
+#define MOST_ROWS 192           /* of a block */
 #define WORTH (1 << 17)         /* multiply-adds: less is not worth another thread */
 #define NOBODY INT64_MIN
 

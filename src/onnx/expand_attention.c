@@ -48,6 +48,7 @@ typedef struct attention {
     tn_value bias;     /* added to the scores, or null */
     tn_value allowed;  /* which keys are attended, or null: all. Broadcast to the scores */
     bool may_be_empty; /* a query may attend no key */
+    bool parted;       /* scores have an axis of key heads, and one of the heads that share each */
 } attention;
 
 static tn_status read_inputs(tn_expand *x, attention *a) {
@@ -199,7 +200,8 @@ static tn_status read_positions(tn_expand *x, attention *a) {
 /* Products of a's rows with b's rows (columns: false) or columns, for each key head. */
 static tn_value product(tn_expand *x, tn_value a, tn_value b, bool rows) {
     static const int64_t batch[2] = {0, 1}, last[1] = {3}, third[1] = {2};
-    return tn_dot(x->graph, a, b, 2, batch, batch, 1, last, rows ? last : third);
+    const int64_t summed[1] = {tn_value_rank(x->graph, a) - 1};
+    return tn_dot(x->graph, a, b, 2, batch, batch, 1, summed, rows ? last : third);
 }
 
 /* [batch, heads, length, n] as [batch, kv_heads, heads / kv_heads * length, n]. */
@@ -214,21 +216,62 @@ static tn_value group(tn_expand *x, const attention *a, tn_value v) {
 static tn_value ungroup(tn_expand *x, const attention *a, tn_value v) {
     if (!v.id || tn_dim_equal(x->graph, a->heads, a->kv_heads))
         return v;
-    tn_dim dims[4] = {a->batch, a->heads, a->q_length, tn_value_dim(x->graph, v, 3)};
+    tn_dim dims[4] = {a->batch, a->heads, a->q_length, tn_value_dim(x->graph, v, -1)};
     return tn_reshape_dims(x->graph, v, 4, dims);
 }
 
-/* Both factors are multiplied by the root of the scale. */
-static tn_value root_scale(tn_expand *x, const attention *a) {
+/* The axis of heads of what is broadcast to scores; -1: it has none. */
+static int head_axis(const tn_graph *g, tn_value v) {
+    return v.id ? tn_value_rank(g, v) - 3 : -1;
+}
+
+/* Whether that axis is known to be one of all heads, or of one for all. */
+static bool may_part(tn_expand *x, const attention *a, tn_value v) {
+    int axis = head_axis(x->graph, v);
+    if (axis < 0)
+        return true;
+    tn_dim size = tn_value_dim(x->graph, v, axis);
+    return tn_size_is(x, size, 1) || tn_dim_equal(x->graph, size, a->heads);
+}
+
+/* v with two axes for that of heads, where scores have them. */
+static tn_value part_heads(tn_expand *x, const attention *a, tn_value v) {
+    tn_graph *g = x->graph;
+    int axis = head_axis(g, v), n = 0;
+    if (axis < 0 || !a->parted)
+        return v;
+    bool one = tn_size_is(x, tn_value_dim(g, v, axis), 1);
+    tn_dim dims[5];
+    for (int i = 0; i < tn_value_rank(g, v); i++) {
+        dims[n++] = i == axis && !one ? a->kv_heads : tn_value_dim(g, v, i);
+        if (i == axis)
+            dims[n++] = one ? tn_size(x, 1) : tn_dim_floordiv(g, a->heads, a->kv_heads);
+    }
+    return tn_reshape_dims(g, v, n, dims);
+}
+
+/* What queries are multiplied by, and keys where it is the `root` of the scale. */
+static tn_value scale_of(tn_expand *x, const attention *a, bool root) {
     tn_graph *g = x->graph;
     int64_t size;
-    if (tn_expand_has_attr(x, "scale"))
-        return tn_cast(g, tn_scalar(g, TN_F32, sqrt(tn_expand_float(x, "scale"))), a->dtype);
+    if (tn_expand_has_attr(x, "scale")) {
+        double scale = tn_expand_float(x, "scale");
+        return tn_cast(g, tn_scalar(g, TN_F32, root ? sqrt(scale) : scale), a->dtype);
+    }
     tn_dim width = tn_value_dim(g, a->q, 3);
-    if (tn_dim_is_const(g, width, &size))
-        return tn_cast(g, tn_scalar(g, TN_F64, sqrt(1 / sqrt((double)size))), a->dtype);
-    tn_value root = tn_sqrt(g, tn_expand_size_value(x, width, TN_F64));
-    return tn_cast(g, tn_sqrt(g, tn_reciprocal(g, root)), a->dtype);
+    if (tn_dim_is_const(g, width, &size)) {
+        double scale = 1 / sqrt((double)size);
+        return tn_cast(g, tn_scalar(g, TN_F64, root ? sqrt(scale) : scale), a->dtype);
+    }
+    tn_value scale = tn_reciprocal(g, tn_sqrt(g, tn_expand_size_value(x, width, TN_F64)));
+    return tn_cast(g, root ? tn_sqrt(g, scale) : scale, a->dtype);
+}
+
+/* Whether both factors are multiplied by the root of the scale, as the standard has it. It keeps products of narrow types in range; others are
+   spared a walk over all keys. No number is the root of a negative scale. */
+static bool both_scaled(tn_expand *x, const attention *a) {
+    return (a->dtype != TN_F32 && a->dtype != TN_F64) ||
+           (tn_expand_has_attr(x, "scale") && tn_expand_float(x, "scale") < 0);
 }
 
 static tn_status softmax_dtype(tn_expand *x, const attention *a, tn_dtype *dtype) {
@@ -244,8 +287,9 @@ static tn_status softmax_dtype(tn_expand *x, const attention *a, tn_dtype *dtype
 /* Whether a query attends any key: its bias is not -infinity everywhere. */
 static tn_value attends(tn_expand *x, const attention *a) {
     tn_graph *g = x->graph;
-    static const int last[1] = {3};
-    tn_dim dims[4] = {a->batch, a->heads, a->q_length, a->total};
+    tn_dim dims[5] = {a->batch, a->heads, a->q_length, a->q_length, a->total};
+    const int rank = a->parted ? 5 : 4;
+    dims[rank - 1] = a->total;
     tn_value some = a->allowed;
     if (a->bias.id) {
         tn_value open = tn_not_equal(g, a->bias, tn_scalar_like(g, a->bias, -HUGE_VAL));
@@ -253,9 +297,10 @@ static tn_value attends(tn_expand *x, const attention *a) {
     }
     if (!some.id)
         return some;
-    for (int i = 0, missing = 4 - tn_value_rank(g, some); i < 3; i++) /* one row stands for all where they are equal */
+    for (int i = 0, missing = rank - tn_value_rank(g, some); i + 1 < rank; i++) /* one row stands for all equal ones */
         dims[i] = i < missing ? tn_size(x, 1) : tn_value_dim(g, some, i - missing);
-    return tn_reduce_or(g, tn_broadcast(g, some, 4, dims), 1, last, true);
+    const int last[1] = {rank - 1};
+    return tn_reduce_or(g, tn_broadcast(g, some, rank, dims), 1, last, true);
 }
 
 static tn_status expand_attention(tn_expand *x) {
@@ -269,9 +314,13 @@ static tn_status expand_attention(tn_expand *x) {
     TN_TRY(softmax_dtype(x, &a, &precise));
     TN_TRY(read_mask(x, &a));
     TN_TRY(read_positions(x, &a));
-    tn_value scale = root_scale(x, &a);
-    tn_value scores = product(x, group(x, &a, tn_mul(g, a.q, scale)), tn_mul(g, a.k, scale), true);
-    scores = ungroup(x, &a, scores);
+    a.parted = !tn_dim_equal(g, a.heads, a.kv_heads) && may_part(x, &a, a.bias) && may_part(x, &a, a.allowed);
+    a.bias = part_heads(x, &a, a.bias);
+    a.allowed = part_heads(x, &a, a.allowed);
+    bool both = both_scaled(x, &a);
+    tn_value scale = scale_of(x, &a, both), q = tn_mul(g, a.q, scale), k = both ? tn_mul(g, a.k, scale) : a.k;
+    tn_value scores = product(x, a.parted ? part_heads(x, &a, q) : group(x, &a, q), k, true);
+    scores = a.parted ? scores : ungroup(x, &a, scores);
     tn_value shown = scores;
     TN_BUILT(x, scores);
     if (cap > 0) {
@@ -284,20 +333,20 @@ static tn_status expand_attention(tn_expand *x) {
     if (a.allowed.id)
         scores = tn_select(g, a.allowed, scores, tn_scalar(g, a.dtype, -HUGE_VAL));
     shown = mode == 2 ? scores : shown;
-    tn_value weights = tn_softmax(g, tn_cast(g, scores, precise), 3);
+    tn_value weights = tn_softmax(g, tn_cast(g, scores, precise), -1);
     TN_BUILT(x, weights);
     if (a.may_be_empty)
         weights = tn_select(g, attends(x, &a), weights, tn_scalar_like(g, weights, 0));
     weights = tn_cast(g, weights, a.dtype);
     shown = mode == 3 ? weights : shown;
-    tn_value y = product(x, group(x, &a, weights), tn_cast(g, a.v, a.dtype), false);
+    tn_value y = product(x, a.parted ? weights : group(x, &a, weights), tn_cast(g, a.v, a.dtype), false);
     y = ungroup(x, &a, y);
     if (tn_expand_wants(x, 1))
         TN_TRY(tn_expand_set(x, 1, a.k));
     if (tn_expand_wants(x, 2))
         TN_TRY(tn_expand_set(x, 2, a.v));
     if (tn_expand_wants(x, 3))
-        TN_TRY(tn_expand_set(x, 3, shown));
+        TN_TRY(tn_expand_set(x, 3, a.parted ? ungroup(x, &a, shown) : shown));
     return tn_expand_set(x, 0, tn_expand_rank(x, 0) == 3 ? join_heads(x, y) : y);
 }
 
@@ -325,7 +374,7 @@ static tn_status expand_flex(tn_expand *x) {
     TN_TRY(softmax_dtype(x, &a, &precise));
     if (!tn_expand_has_attr(x, "softmax_precision") && precise != TN_F64)
         precise = TN_F32;
-    tn_value scale = root_scale(x, &a);
+    tn_value scale = scale_of(x, &a, true);
     tn_value scores = product(x, group(x, &a, tn_mul(g, a.q, scale)), tn_mul(g, a.k, scale), true);
     scores = tn_cast(g, ungroup(x, &a, scores), precise);
     TN_BUILT(x, scores);
