@@ -186,7 +186,7 @@ static void sum_panel(const tn_gemm *g, const scratch *s, int64_t rows, int64_t 
     for (int64_t i = segment; i < end; i++)
         elements += s->length[i];
     int64_t tiles = (rows + level->rows - 1) / level->rows;
-    bool whole = group + 1 == g->groups;
+    bool whole = group + 1 == g->groups, narrow = whole && g->narrows && left >= level->columns;
     tn_gemm_tile t = {.columns = (int)(left < level->columns ? left : level->columns),
                       .runs = g->k ? end - segment : 0,
                       .length = s->length + segment,
@@ -194,7 +194,7 @@ static void sum_panel(const tn_gemm *g, const scratch *s, int64_t rows, int64_t 
                       .b = columns + first * level->columns,
                       .add = group > 0,
                       .first = panel * level->columns,
-                      .end = whole && g->ends ? &g->end : NULL,
+                      .end = whole && (g->ends || narrow) ? &g->end : NULL,
                       .ahead = (uintptr_t)next,
                       .ahead_step = next ? level->columns * (int64_t)sizeof(float) / tiles : 0};
     int64_t low = rows / tiles, higher = rows % tiles; /* as tn_gemm_tile_rows says, without its divisions */
@@ -203,6 +203,8 @@ static void sum_panel(const tn_gemm *g, const scratch *s, int64_t rows, int64_t 
         t.a = s->table + segment * rows + i;
         t.step = g->interleaved ? t.rows : g->direct ? g->row_step : 1;
         t.c = s->out + i;
+        if (narrow)
+            t.half = s->to + i;
         if (t.end && s->all)
             t.all = (const float *const *)(const void *)(s->all + i);
         level->tile(&t);
@@ -426,6 +428,8 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
     g->finishes = r->outputs_count && !few &&
                   (g->in_place || g->turns ? k->epilogue && tn_finish_make(&g->finish, r, g->column) : ends_narrow(g));
     g->ends = g->finishes && (g->in_place || g->turns) && tn_finish_end_of(&g->finish, &g->end);
+    g->narrows = g->finishes && !g->in_place && !g->turns && g->level->narrows && g->finish.dtype == TN_F16 &&
+                 tn_finish_bounds_of(&g->finish, &g->end);
     g->finishes = g->finishes && (g->ends || !g->by_lines);
     g->turned = g->turns && (g->finishes || !k->epilogue);
     if (fresh && r->outputs_count)

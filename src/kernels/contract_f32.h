@@ -54,7 +54,8 @@ typedef struct tn_gemm {
     bool turns, turned;        /* or beside it, ended there, and brought where rows lie side by side: may be, is */
     bool finishes; /* they end as `finish` says, tile by tile: in place, or as 16-bit floats in the output */
     tn_finish finish;
-    bool ends; /* and, but for few rows, in registers, as `end` says */
+    bool narrows; /* tiles store f16, within bounds, as `end` says */
+    bool ends;    /* and, but for few rows, in registers, as `end` says */
     tn_finish_end end;
     bool by_lines; /* sums are formed as `lines` says */
     tn_gemm_lines lines;

@@ -137,9 +137,18 @@ static bool is_power_of_two(float x) {
     return frexpf(fabsf(x), &exponent) == 0.5f && exponent > -100 && exponent < 100;
 }
 
+static const tn_finish_end neutral = {
+    .low = -INFINITY, .high = INFINITY, .zero = -0.0f, .scale = 1, .by = 1, .plus = -0.0f, .over = 1};
+
+bool tn_finish_bounds_of(const tn_finish *f, tn_finish_end *e) {
+    *e = neutral;
+    int i = 0;
+    e->bounds = take_bounds(f, &i, e);
+    return i == f->steps && (e->bounds || !f->steps);
+}
+
 bool tn_finish_end_of(const tn_finish *f, tn_finish_end *e) {
-    *e = (tn_finish_end){
-        .low = -INFINITY, .high = INFINITY, .zero = -0.0f, .scale = 1, .by = 1, .plus = -0.0f, .over = 1};
+    *e = neutral;
     int i = 0, keeps = 0;
     if (f->dtype != TN_F32)
         return false;

@@ -71,6 +71,8 @@ typedef struct tn_finish_end {
 } tn_finish_end;
 /* Whether f is such a chain of f32; then makes *e of it. */
 bool tn_finish_end_of(const tn_finish *f, tn_finish_end *e);
+/* Whether f is bounds alone, or nothing: rounding keeps order, so of any dtype they may be those of f32 sums; then makes *e of it. */
+bool tn_finish_bounds_of(const tn_finish *f, tn_finish_end *e);
 
 struct tn_resolved;
 /* Whether the epilogue (none: too) of a contraction, with outputs by axis `column` side by side, is such a chain with the addresses of this

@@ -38,6 +38,8 @@ typedef struct tn_gemm_tile {
        rows than the level's, nor of several panels. */
     const tn_finish_end *end;
     const float *const *all;
+    /* If not NULL, whole sums go there, ended, as f16, and not to c: rows as those of c. Of whole panels, where the level narrows. */
+    uint16_t *const *half;
     /* What is read later is fetched while this is summed: the lines of the cache from this address on, `ahead_step` bytes further at each
        summed element. It is no access: any address will do. 0: nothing. */
     uintptr_t ahead;
@@ -80,6 +82,7 @@ typedef struct tn_depthwise_line {
 
 typedef struct tn_gemm_level {
     int rows, columns;
+    bool narrows;                    /* tiles store f16 */
     int narrow, narrow_rows;         /* columns of tiles of one vector, 0: there are none; rows of those with places */
     uint8_t beside[TN_GEMM_LOW + 1]; /* by rows: panels that a tile takes at once */
     void (*tile)(const tn_gemm_tile *tile);

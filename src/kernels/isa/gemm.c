@@ -57,9 +57,30 @@ INLINE void add_run(const int rows, const int vectors, vec (*sum)[VECTORS], cons
         add_element(rows, vectors, sum, a, at, b);
 }
 
+#if defined(__F16C__)
+#define NARROWS 1
+INLINE void store_half(uint16_t *to, vec v) {
+#if defined(__AVX512F__)
+    _mm256_storeu_si256((__m256i *)(void *)to, _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT));
+#else
+    _mm_storeu_si128((__m128i *)(void *)to, _mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT));
+#endif
+}
+#else
+#define NARROWS 0
+#endif
+
 INLINE void store_tile(const int rows, const int vectors, vec (*sum)[VECTORS], const tn_gemm_tile *t) {
     if (t->end && !t->end->late)
         end_sums(rows, vectors, sum, t->end, t->all, t->first);
+#if NARROWS
+    if (vectors == VECTORS && t->half) {
+        EACH (i, rows)
+            EACH (v, vectors)
+                store_half(t->half[i] + t->first + v * WIDTH, sum[i][v]);
+        return;
+    }
+#endif
     EACH (i, rows)
         EACH (v, vectors)
             store(t->c[i] + t->first + v * WIDTH, sum[i][v]);
@@ -402,6 +423,7 @@ static float peak(int64_t rounds) {
 #define PASTE(a, b) PASTE_(a, b)
 const tn_gemm_level PASTE(tn_gemm_, TN_ISA) = {.rows = ROWS,
                                                .columns = COLUMNS,
+                                               .narrows = NARROWS,
                                                .narrow = VECTORS == 2 ? WIDTH : 0,
                                                .narrow_rows = NARROW_ROWS,
                                                .beside = MOST_BESIDE,
