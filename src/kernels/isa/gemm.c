@@ -61,7 +61,7 @@ INLINE void add_run(const int rows, const int vectors, vec (*sum)[VECTORS], cons
 #define NARROWS 1
 INLINE void store_half(uint16_t *to, vec v) {
 #if defined(__AVX512F__)
-    _mm256_storeu_si256((__m256i *)(void *)to, _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT));
+    _mm256_storeu_si256((__m256i *)(void *)to, _mm512_maskz_cvtps_ph(0xffff, (__m512)v, _MM_FROUND_TO_NEAREST_INT));
 #else
     _mm_storeu_si128((__m128i *)(void *)to, _mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT));
 #endif
