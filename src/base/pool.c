@@ -36,7 +36,9 @@ struct tn_pool { // NOLINT(clang-analyzer-optin.performance.Padding)
     void (*run)(void *ctx, int64_t piece);
     void *ctx;
     int64_t pieces;
-    _Alignas(64) atomic_int_fast64_t next; /* the next piece to claim */
+    bool ends; /* see tn_pool_run_ends */
+    /* Pieces claimed: of all, and of those from the first on and from the last on. */
+    _Alignas(64) atomic_int_fast64_t claimed, front, back;
 
     _Alignas(64) atomic_int parked; /* workers that park or are about to */
     atomic_bool caller_parks;
@@ -98,10 +100,13 @@ int tn_pool_threads(const tn_pool *pool) {
     return pool ? pool->threads : 1;
 }
 
-static void work(tn_pool *pool) {
-    int64_t pieces = pool->pieces, piece;
-    while ((piece = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed)) < pieces)
-        pool->run(pool->ctx, piece);
+static void work(tn_pool *pool, bool worker) {
+    int64_t pieces = pool->pieces;
+    bool last = worker && pool->ends;
+    while (atomic_fetch_add_explicit(&pool->claimed, 1, memory_order_relaxed) < pieces) {
+        int64_t piece = atomic_fetch_add_explicit(last ? &pool->back : &pool->front, 1, memory_order_relaxed);
+        pool->run(pool->ctx, last ? pieces - 1 - piece : piece);
+    }
 }
 
 /* Spins until *count differs from `from`, for a while. */
@@ -148,7 +153,7 @@ static void worker(void *arg) {
             return;
         atomic_fetch_add(&pool->inside, 1);
         if (atomic_load(&pool->open))
-            work(pool);
+            work(pool, true);
         if (atomic_fetch_sub(&pool->inside, 1) == 1 && atomic_load(&pool->caller_parks)) {
             tn_park_lock(&pool->caller_park);
             tn_park_wake_all(&pool->caller_park);
@@ -203,7 +208,7 @@ static void run_alone(int64_t pieces, void (*run)(void *ctx, int64_t piece), voi
         run(ctx, piece);
 }
 
-void tn_pool_run(tn_pool *pool, int64_t pieces, void (*run)(void *ctx, int64_t piece), void *ctx) {
+static void run_pieces(tn_pool *pool, int64_t pieces, bool ends, void (*run)(void *ctx, int64_t piece), void *ctx) {
     if (pool && pool->idle)
         return;
     if (!pool || pool->threads == 1 || pieces <= 1 || !rebuild_after_fork(pool) || atomic_exchange(&pool->busy, true)) {
@@ -220,10 +225,13 @@ void tn_pool_run(tn_pool *pool, int64_t pieces, void (*run)(void *ctx, int64_t p
     pool->run = run;
     pool->ctx = ctx;
     pool->pieces = pieces;
-    atomic_store(&pool->next, 0);
+    pool->ends = ends;
+    atomic_store(&pool->claimed, 0);
+    atomic_store(&pool->front, 0);
+    atomic_store(&pool->back, 0);
     atomic_store(&pool->open, true);
     announce(pool, helpers);
-    work(pool);
+    work(pool, false);
     atomic_store(&pool->open, false);
     if (!spin_while_inside(pool)) {
         tn_park_lock(&pool->caller_park);
@@ -234,6 +242,14 @@ void tn_pool_run(tn_pool *pool, int64_t pieces, void (*run)(void *ctx, int64_t p
         tn_park_unlock(&pool->caller_park);
     }
     atomic_store(&pool->busy, false);
+}
+
+void tn_pool_run(tn_pool *pool, int64_t pieces, void (*run)(void *ctx, int64_t piece), void *ctx) {
+    run_pieces(pool, pieces, false, run, ctx);
+}
+
+void tn_pool_run_ends(tn_pool *pool, int64_t pieces, void (*run)(void *ctx, int64_t piece), void *ctx) {
+    run_pieces(pool, pieces, true, run, ctx);
 }
 
 void tn_pool_destroy(tn_pool *pool) {

@@ -18,6 +18,9 @@ int tn_pool_threads(const tn_pool *pool); /* NULL pool: 1 */
 /* Calls run(ctx, piece) once for each piece in [0, pieces), in any order, on any thread; returns when all are done.
    A call made while another thread's call is running, or from inside a piece, runs on the calling thread alone. NULL pool: serial. */
 void tn_pool_run(tn_pool *pool, int64_t pieces, void (*run)(void *ctx, int64_t piece), void *ctx);
+/* The same; but the caller takes pieces from the first on, and others from the last on: who makes a part of a value mostly makes what is made of
+   it in the next such run, and finds it in its own caches. */
+void tn_pool_run_ends(tn_pool *pool, int64_t pieces, void (*run)(void *ctx, int64_t piece), void *ctx);
 
 typedef struct tn_mutex tn_mutex;
 tn_mutex *tn_mutex_create(tn_heap *heap);

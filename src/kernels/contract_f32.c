@@ -440,7 +440,8 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
         if (bytes > sizeof((scratch *)NULL)->small && !tn_places_make(&g->places, g->heap, args->pool, pieces, bytes))
             g->failed = 1;
         else
-            tn_pool_run(args->pool, pieces, piece, g);
+            /* pieces that share columns go side by side: those come from memory once */
+            (g->spans == 1 ? tn_pool_run_ends : tn_pool_run)(args->pool, pieces, piece, g);
         tn_places_free(&g->places);
     }
     bool failed = g->failed;

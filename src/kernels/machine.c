@@ -355,7 +355,7 @@ void tn_strip_walk_run(tn_strip_walk *w, tn_pool *pool) {
     double work = (double)r->outputs_count * w->work / PIECE_WORK;
     int64_t pieces = work < 2 ? 1 : work > PIECES ? PIECES : (int64_t)work;
     w->per_piece = parts(w->blocks, pieces < w->blocks ? pieces : w->blocks);
-    tn_pool_run(pool, parts(w->blocks, w->per_piece), run_piece, w);
+    tn_pool_run_ends(pool, parts(w->blocks, w->per_piece), run_piece, w);
 }
 
 bool tn_strip_range_next(tn_strip_range *q, tn_strip_block *b) {
