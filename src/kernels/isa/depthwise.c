@@ -121,11 +121,10 @@ static void depthwise(const tn_depthwise_row *d) {
             depthwise_few(d, p);
         return;
     }
-    if (!WORTH_CODE) {
-    } else if (d->slide == 3) {
+    if (WORTH_CODE && d->slide == 3) {
         PIXELS_BY(depthwise_slide, PIXELS, 3)
         PIXELS_BY(depthwise_slide, 4, 3)
-    } else if (d->slide == 5)
+    } else if (WORTH_CODE && d->slide == 5)
         PIXELS_BY(depthwise_slide, PIXELS, SLIDE)
     PIXELS_BY(depthwise_block, PIXELS, 1)
     PIXELS_BY(depthwise_block, 4, 1)

@@ -120,10 +120,6 @@ INLINE void finish_operand(const int rows, const bool part, const bool across, c
     }
 }
 
-static __attribute__((noinline)) void finish_call(const tn_finish_step *step, int64_t n, float *x) {
-    step->call(n, x, x, x, x);
-}
-
 /* `rows` rows of COLUMNS columns, or of the first n; across: one row's, each of the columns that follow. */
 INLINE void finish_block(const int rows, const bool part, const bool across, const tn_finish *f, int64_t n,
                          int64_t first, float *const *c, const float *const *all) {
@@ -141,7 +137,7 @@ INLINE void finish_block(const int rows, const bool part, const bool across, con
             EACH (i, rows)
                 EACH (v, VECTORS)
                     store(x + i * COLUMNS + v * WIDTH, y[i][v]);
-            finish_call(step, rows * COLUMNS, x);
+            step->call(rows * COLUMNS, x, x, x, x);
             EACH (i, rows)
                 EACH (v, VECTORS)
                     y[i][v] = load(x + i * COLUMNS + v * WIDTH);
