@@ -418,8 +418,8 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
                        r->extent[g->rows[g->n_rows - 1]] >= LEAST_TURNED;
             tn_gemm_cut(g, threads, g->turns || (!g->in_place && ends_narrow(g)));
             g->by_lines = tn_gemm_lines_fit(g, &g->lines);
-            if (g->by_lines) /* lines are laid out once */
-                g->step = g->panels_per_span;
+            if (g->by_lines)
+                tn_gemm_lines_cut(g);
         }
     }
     g->failed = 0;

@@ -62,6 +62,7 @@ typedef struct tn_gemm {
     const float *packed; /* columns, NULL: packed by each piece */
     bool backwards;      /* of few rows: the last panels first */
     /* how it is cut: pieces are blocks of rows by spans of panels; a piece sums `step` panels at a time */
+    int64_t pieces; /* that the work is worth */
     int64_t panels, block, blocks, spans, panels_per_span, step;
     int64_t segments, segment, groups, per_group; /* segment: its most elements */
     int64_t pitch;                                /* of packed rows, in elements */
@@ -113,6 +114,8 @@ void tn_gemm_few_run(const tn_kernel_args *args, const tn_gemm_few *f, const tn_
 
 /* Whether sums are formed by lines, of whole rows of outputs. */
 bool tn_gemm_lines_fit(const tn_gemm *g, tn_gemm_lines *lines);
+/* Then cuts it anew, into blocks of whole rows of outputs where these find their lines in each other. */
+void tn_gemm_lines_cut(tn_gemm *g);
 /* Scratch that it needs. */
 size_t tn_gemm_lines_bytes(const tn_gemm *g);
 /* out[i][..]: the sums of row i of `rows`, the first of which is number `first` of the rows' indices, of panels [panel, end), ended where

@@ -6,10 +6,11 @@
 #include "kernels/contract_f32.h"
 #include "kernels/move.h"
 
-#define OUTPUTS 64 /* beside each other, at least */
+#define OUTPUTS 64 /* beside each other, at least: what a block of few columns takes at most, past the last output, too */
 #define MOST_OUTPUTS 256
-#define LINE_BYTES (192 << 10) /* of all lines, where columns pass by them in L2, and else */
+#define LINE_BYTES (256 << 10) /* of all lines, where columns pass by them in L2, and else */
 #define MOST_BYTES (384 << 10)
+#define ROWS 1024 /* of a block, at most */
 #define SLIDE 256 /* places that the window slides over, at most */
 #define COLUMNS TN_GEMM_LINES_MOST
 
@@ -98,10 +99,25 @@ bool tn_gemm_lines_fit(const tn_gemm *g, tn_gemm_lines *l) {
         return false; /* packed rows are less */
     if (few && 16 * places / l->outputs + g->n * taps > (g->run < 16 ? 20 : 9) * taps)
         return false;
-    l->length = (places + l->step - 1) / l->step + OUTPUTS;
+    l->length = (places + l->step - 1) / l->step;
     l->length = ((l->length + 15) & ~(int64_t)15) + 16; /* not all lines begin at the same sets of the cache */
     l->pitch = l->length * l->step;
     return l->count * l->pitch * (int64_t)sizeof(float) <= bytes && g->k * l->pitch <= INT32_MAX;
+}
+
+void tn_gemm_lines_cut(tn_gemm *g) {
+    const tn_gemm_lines *l = &g->lines;
+    int64_t extent = g->r->extent[l->along], whole = g->m / extent;
+    g->step = g->panels_per_span; /* lines are laid out once */
+    if (l->tall < 0 || l->outputs < extent)
+        return;
+    int64_t most = g->in_place ? ROWS : TN_GEMM_SUM_BYTES / 4 / (g->step * g->level->columns),
+            wanted = (g->pieces + g->batches - 1) / g->batches, even = (whole + wanted - 1) / wanted;
+    most = (most > ROWS ? ROWS : most) / extent;
+    most = most < 1 ? 1 : most < even ? most : even;
+    g->blocks = (whole + most - 1) / most;
+    g->block = (whole + g->blocks - 1) / g->blocks * extent;
+    g->blocks = (g->m + g->block - 1) / g->block;
 }
 
 size_t tn_gemm_lines_bytes(const tn_gemm *g) {

@@ -108,6 +108,7 @@ void tn_gemm_cut(tn_gemm *g, int threads, bool ended) {
     int64_t wanted = threads > 1 ? 4 * threads : 1;
     double worth = (double)g->m * (double)g->n * (double)g->k * (double)g->batches / WORTH;
     wanted = worth < 1 ? 1 : worth < (double)wanted ? (int64_t)worth : wanted;
+    g->pieces = wanted;
     int64_t even = (g->m * g->batches + wanted - 1) / wanted;
     if (even < most && even >= 4 * level->rows)
         most = even;
