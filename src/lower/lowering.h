@@ -6,7 +6,7 @@
 #include "lower/plan.h"
 
 #define TN_NO_VIEW UINT32_MAX
-#define TN_FUSE_OPERANDS 10 /* at most, in one kernel */
+#define TN_FUSE_OPERANDS 16 /* at most, in one kernel */
 #define TN_FUSE_STEPS 48
 
 /* Registers while a kernel grows, before their numbers are known: operand i is i, step j (epilogue steps counted on) is
