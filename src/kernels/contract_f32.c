@@ -197,9 +197,11 @@ static void sum_panel(const tn_gemm *g, const scratch *s, int64_t rows, int64_t 
                       .end = whole && (g->ends || narrow) ? &g->end : NULL,
                       .ahead = (uintptr_t)next,
                       .ahead_step = next ? level->columns * (int64_t)sizeof(float) / tiles : 0};
-    int64_t low = rows / tiles, higher = rows % tiles; /* as tn_gemm_tile_rows says, without its divisions */
-    for (int64_t i = 0, index = 0; i < rows; i += t.rows, index++) {
-        t.rows = (int)(low + (index < higher));
+    /* as tn_gemm_tile_rows says: the first ones are higher by a row */
+    int64_t low = rows / tiles, higher = rows % tiles;
+    for (int64_t i = 0; i < rows; i += t.rows * t.tiles) {
+        t.tiles = i ? tiles - higher : higher ? higher : tiles;
+        t.rows = (int)(low + (!i && higher));
         t.a = s->table + segment * rows + i;
         t.step = g->interleaved ? t.rows : g->direct ? g->row_step : 1;
         t.c = s->out + i;
@@ -208,15 +210,18 @@ static void sum_panel(const tn_gemm *g, const scratch *s, int64_t rows, int64_t 
         if (t.end && s->all)
             t.all = (const float *const *)(const void *)(s->all + i);
         level->tile(&t);
-        if (whole && g->finishes && !t.end)
-            end_tile(g, s, &t, i);
-        t.ahead += (uintptr_t)(elements * t.ahead_step);
+        t.ahead += (uintptr_t)(t.tiles * elements * t.ahead_step);
+        if (!whole || !g->finishes || t.end)
+            continue;
+        for (int64_t tile = 0; tile < t.tiles; tile++, t.c += t.rows)
+            end_tile(g, s, &t, i + tile * t.rows);
     }
 }
 
 static void sum_few(const tn_gemm *g, const scratch *s, int64_t rows, int64_t panel, int panels, const float *columns,
                     int64_t next, bool fetch) {
     tn_gemm_tile t = {.rows = (int)rows,
+                      .tiles = 1,
                       .panels = panels,
                       .apart = next ? g->level->columns : g->k * g->level->columns,
                       .next = next,
@@ -463,9 +468,16 @@ void tn_gemm_open(tn_gemm *g, const tn_gemm_level *level, const tn_resolved *r, 
     g->step = g->step < 1 ? 1 : g->step > g->panels ? g->panels : g->step;
 }
 
+void tn_gemm_use_lines(tn_gemm *g) {
+    g->by_lines = tn_gemm_lines_fit(g, &g->lines);
+    g->step = g->by_lines ? g->panels_per_span : g->step;
+}
+
 void tn_gemm_see_ends(tn_gemm *g) {
-    g->finishes = g->r->kernel->epilogue && tn_finish_make(&g->finish, g->r, g->column);
+    g->finishes =
+        g->r->kernel->epilogue && !(g->by_lines && g->lines.few) && tn_finish_make(&g->finish, g->r, g->column);
     g->ends = g->finishes && tn_finish_end_of(&g->finish, &g->end);
+    g->finishes = g->finishes && (g->ends || !g->by_lines);
 }
 
 size_t tn_gemm_rows_bytes(const tn_gemm *g) {

@@ -125,6 +125,8 @@ void tn_gemm_lines_sum(const tn_gemm *g, const tn_gemm_row *row, int64_t rows, i
 /* A contraction that is a part of another kernel: of f32, in place, blocks of at most so many rows at a time, of columns that are `packed` or
    are packed a panel at a time. `r`, strides as they are then, outlives it; copies of both, with other addresses, do as well. */
 void tn_gemm_open(tn_gemm *g, const tn_gemm_level *level, const tn_resolved *r, int64_t rows, bool packed);
+/* Then by lines, where these fit: of whole rows of outputs. */
+void tn_gemm_use_lines(tn_gemm *g);
 /* To be called when the addresses of what its epilogue reads are known: how tiles end. */
 void tn_gemm_see_ends(tn_gemm *g);
 /* Of `room`, aligned to 64. */

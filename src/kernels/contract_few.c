@@ -96,7 +96,8 @@ void tn_gemm_few_run(const tn_kernel_args *args, const tn_gemm_few *f, const tn_
         a[i] = (const float *)(const void *)(a_base + f->a[i]);
         c[i] = (float *)(void *)(c_base + f->c[i]);
     }
-    tn_gemm_tile t = {.rows = f->rows, .runs = 1, .length = &f->k, .a = a, .step = 1, .apart = f->k * level->columns};
+    tn_gemm_tile t = {
+        .rows = f->rows, .tiles = 1, .runs = 1, .length = &f->k, .a = a, .step = 1, .apart = f->k * level->columns};
     int64_t panels = (f->n + level->columns - 1) / level->columns, panel;
     for (int64_t i = 0;
          (t.panels = tn_gemm_few_panels(level, f->rows, f->n, 0, panels, args->backwards, i, &panel)) > 0; i++) {

@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "kernels/contract_f32.h"
+#include "kernels/isa/interleave.h"
 #include "kernels/move.h"
 
-#define OUTPUTS 64 /* beside each other, at least: what a block of few columns takes at most, past the last output, too */
+#define OUTPUTS \
+    64 /* beside each other, at least: what a block of few columns takes at most, past the last output, too */
 #define MOST_OUTPUTS 256
 #define LINE_BYTES (256 << 10) /* of all lines, where columns pass by them in L2, and else */
 #define MOST_BYTES (384 << 10)
@@ -183,6 +185,21 @@ static int64_t places_before(int64_t place, int64_t phase, int64_t step) {
     return place > phase ? (place - phase + step - 1) / step : 0;
 }
 
+/* n elements, every second one to each of two lines. */
+static void part_in_two(int64_t n, const float *from, float *even, float *odd) {
+    int64_t i = 0;
+    for (; 2 * i + 8 <= n; i += 4) {
+        four x = *(const loose_four *)(from + 2 * i), y = *(const loose_four *)(from + 2 * i + 4);
+        *(loose_four *)(even + i) = PICK(x, y, 0, 2, 4, 6);
+        *(loose_four *)(odd + i) = PICK(x, y, 1, 3, 5, 7);
+    }
+    for (; 2 * i < n; i++) {
+        even[i] = from[2 * i];
+        if (2 * i + 1 < n)
+            odd[i] = from[2 * i + 1];
+    }
+}
+
 static void fill(const tn_gemm *g, const void *from, int64_t low, int64_t high, int64_t n, float *to) {
     const tn_gemm_lines *l = &g->lines;
     if (l->step == 1) {
@@ -195,6 +212,17 @@ static void fill(const tn_gemm *g, const void *from, int64_t low, int64_t high, 
             for (int64_t i = low; i < high; i++)
                 to[i] = ((const float *)from)[i * l->unit];
         memset(to + high, 0, (size_t)(n - high) * sizeof *to);
+        return;
+    }
+    if (l->step == 2 && l->unit == 1 && !g->load[0] && low < high) {
+        int64_t even = (low + 1) / 2;
+        memset(to, 0, (size_t)even * sizeof *to);
+        memset(to + l->length, 0, (size_t)(low / 2) * sizeof *to);
+        if (low & 1)
+            to[l->length + low / 2] = ((const float *)from)[low];
+        part_in_two(high - 2 * even, (const float *)from + 2 * even, to + even, to + l->length + even);
+        for (int64_t i = high; i < n; i++)
+            to[i % 2 * l->length + i / 2] = 0;
         return;
     }
     for (int64_t phase = 0; phase < l->step; phase++, to += l->length) {
@@ -287,6 +315,7 @@ static void sum_tiles(const tn_gemm *g, int64_t n, int64_t panel, const int32_t 
                       const float *columns, float *const *out, const char *const *all) {
     int64_t first = panel * g->level->columns, left = g->n - first;
     tn_gemm_tile t = {.columns = (int)(left < g->level->columns ? left : g->level->columns),
+                      .tiles = 1,
                       .runs = 1,
                       .length = &g->k,
                       .place = place,

@@ -1,32 +1,16 @@
 /* Depthwise convolution in f32: the channels of some pixels at a time where channels lie side by side, else pixels of one channel. */
 #include <string.h>
 
-#include "kernels/gemm.h"
+#include "kernels/depthwise_f32.h"
 #include "kernels/kernels.h"
 #include "kernels/machine.h"
 #include "kernels/move.h"
 #include "lower/packs.h"
 
-#define MAX_TAPS 256
-#define MAX_GUARDS 4
+#define MAX_TAPS TN_DEPTHWISE_TAPS
+#define MAX_GUARDS TN_DEPTHWISE_GUARDS
 #define TURNED 4096 /* elements that are turned at once: they stay in L1 */
 #define PIXELS 64   /* of a block that needs no room of its own */
-
-typedef struct depthwise {
-    const tn_resolved *r;
-    const tn_gemm_level *level;
-    int group;     /* the axis of channels */
-    bool beside;   /* they lie side by side */
-    bool finishes; /* what follows the sums is `finish` */
-    bool direct;   /* all is done where the output lies */
-    bool turned;   /* or beside it, and then brought where pixels lie side by side */
-    tn_finish finish;
-    bool ends; /* in registers, as `end` says */
-    tn_finish_end end;
-    int64_t taps, width;                                   /* width: of the last summed axis */
-    int64_t offset[MAX_TAPS], guard[MAX_TAPS][MAX_GUARDS]; /* a tap's shares of the offset and of the guards' values */
-    int64_t least[MAX_GUARDS], most[MAX_GUARDS];           /* of the latter */
-} depthwise;
 
 static int group_axis(const tn_kernel *k) {
     for (int i = 0; i < k->outer; i++)
@@ -35,7 +19,7 @@ static int group_axis(const tn_kernel *k) {
     return -1;
 }
 
-static void list_taps(depthwise *d) {
+static void list_taps(tn_depthwise *d) {
     const tn_resolved *r = d->r;
     const tn_resolved_access *a = &r->operand[0];
     int64_t at[TN_MACHINE_AXES] = {0};
@@ -54,7 +38,7 @@ static void list_taps(depthwise *d) {
 }
 
 /* The taps of a pixel: NULL where they lie outside. */
-static void point_taps(const depthwise *d, const float *from, const int64_t *guard, const float **tap) {
+static void point_taps(const tn_depthwise *d, const float *from, const int64_t *guard, const float **tap) {
     const tn_resolved_access *a = &d->r->operand[0];
     for (int64_t t = 0; t < d->taps; t++) {
         bool inside = true;
@@ -64,18 +48,59 @@ static void point_taps(const depthwise *d, const float *from, const int64_t *gua
     }
 }
 
-/* Whether taps in a row of the last summed axis lie `next` elements apart, each row outside as a whole or not at all. */
-static bool slides(const depthwise *d, const float *const *tap, int64_t next) {
-    for (int64_t t = 0; t < d->taps; t += d->width)
-        for (int64_t i = 1; i < d->width; i++)
-            if (!tap[t] != !tap[t + i] || d->offset[t + i] - d->offset[t] != i * next)
+/* Whether what pixels `next` elements apart read slides along rows of the window: q says how, but for what lies inside. *along: the guard that
+   tells positions along a row; -1: none. */
+static bool slides(const tn_depthwise *d, int64_t next, const int64_t *step, tn_depthwise_row *q, int *along) {
+    const tn_resolved_access *a = &d->r->operand[0];
+    if (d->width != 3 && d->width != 5)
+        return false;
+    *along = -1;
+    q->unit = d->offset[1] - d->offset[0];
+    q->step = q->unit > 0 ? next / q->unit : 0;
+    if ((q->step != 1 && (q->step != 2 || d->width != 3)) || next != q->step * q->unit)
+        return false;
+    for (int64_t t = 0; t < d->taps; t++)
+        if (d->offset[t] - d->offset[t - t % d->width] != t % d->width * q->unit)
+            return false;
+    for (int g = 0; g < a->guards; g++) {
+        int64_t each = d->guard[1][g] - d->guard[0][g];
+        for (int64_t t = 0; t < d->taps; t++) /* of rows alone, or of positions alone */
+            if (d->guard[t][g] != (each ? d->guard[0][g] + t % d->width : d->guard[t - t % d->width][g]))
                 return false;
-    return d->width > 1;
+        if ((each && (each != 1 || *along >= 0)) || step[g] != each * q->step)
+            return false;
+        *along = each ? g : *along;
+    }
+    return true;
+}
+
+/* All pixels of a row, if they slide, and but for a few at its ends all that they read lies inside. */
+static bool slide_row(const tn_depthwise *d, const tn_strip_block *b, const float *from, const int64_t *guard,
+                      const int64_t *step, tn_depthwise_row *q, const float **tap) {
+    const tn_resolved_access *a = &d->r->operand[0];
+    const tn_depthwise_level *level = d->level->depthwise;
+    int along;
+    if (!level->slides || b->n < level->slides || b->rows < level->sliding || !slides(d, q->next_in, step, q, &along))
+        return false;
+    int64_t first = along >= 0 ? guard[along] + d->guard[0][along] : 0;
+    q->low = -first;
+    q->high = along >= 0 ? a->guard[along].extent - first : INT64_MAX;
+    if (q->low > d->width - 1 || q->high <= (b->rows - 1) * q->step)
+        return false;
+    for (int64_t t = 0; t < d->taps; t += d->width) {
+        bool inside = true;
+        for (int g = 0; g < a->guards; g++)
+            inside &= g == along || (uint64_t)(guard[g] + d->guard[t][g]) < (uint64_t)a->guard[g].extent;
+        tap[t] = inside ? from + d->offset[t] : NULL;
+    }
+    q->slide = d->width;
+    q->pixels = b->rows;
+    return true;
 }
 
 /* From a pixel on, how many of `most` have the same taps outside as it has: those whose guards that grow (by step) from pixel to pixel hold for
    all taps; one, where they do not. */
-static int64_t alike(const depthwise *d, const int64_t *guard, const int64_t *step, int64_t most) {
+static int64_t alike(const tn_depthwise *d, const int64_t *guard, const int64_t *step, int64_t most) {
     const tn_resolved_access *a = &d->r->operand[0];
     for (int g = 0; g < a->guards; g++) {
         if (!step[g])
@@ -90,7 +115,7 @@ static int64_t alike(const depthwise *d, const int64_t *guard, const int64_t *st
 }
 
 /* What is done with sums while they are in L1. */
-static void end_pixels(const depthwise *d, const tn_depthwise_row *q, int64_t channel) {
+static void end_pixels(const tn_depthwise *d, const tn_depthwise_row *q, int64_t channel) {
     enum { MOST = 16 };
     float *out[MOST];
     for (int64_t p = 0, n; p < q->pixels; p += n) {
@@ -102,8 +127,7 @@ static void end_pixels(const depthwise *d, const tn_depthwise_row *q, int64_t ch
 }
 
 /* Some pixels side by side, of b->n channels. */
-static void row(const depthwise *d, tn_strip *s, const tn_strip_block *b) {
-    const tn_resolved *r = d->r;
+static void row(const tn_depthwise *d, const tn_resolved *r, tn_strip *s, const tn_strip_block *b) {
     const tn_kernel *k = r->kernel;
     const tn_resolved_access *a = &r->operand[0], *c = &r->output[0];
     const float *tap[MAX_TAPS];
@@ -135,9 +159,10 @@ static void row(const depthwise *d, tn_strip *s, const tn_strip_block *b) {
                           .next_in = next_in,
                           .next_out = next_out};
     for (int64_t i = 0; i < b->rows; i += q.pixels) {
-        q.pixels = alike(d, guard, step, b->rows - i);
-        point_taps(d, from + i * next_in, guard, tap);
-        q.slide = q.pixels > 1 && slides(d, tap, next_in) ? d->width : 0;
+        if (!slide_row(d, b, from, guard, step, &q, tap)) {
+            q.pixels = alike(d, guard, step, b->rows - i);
+            point_taps(d, from + i * next_in, guard, tap);
+        }
         q.out = out + i * next_out;
         d->level->depthwise->row(&q);
         if (d->finishes && !d->ends)
@@ -154,7 +179,7 @@ static void row(const depthwise *d, tn_strip *s, const tn_strip_block *b) {
 }
 
 /* Some pixels along b->axis of one channel, where channels do not lie side by side: the same sums in the same order. */
-static void line(const depthwise *d, tn_strip *s, const tn_strip_block *b) {
+static void line(const tn_depthwise *d, tn_strip *s, const tn_strip_block *b) {
     const tn_resolved *r = d->r;
     const tn_resolved_access *a = &r->operand[0];
     const float *tap[MAX_TAPS];
@@ -197,37 +222,72 @@ static void line(const depthwise *d, tn_strip *s, const tn_strip_block *b) {
 }
 
 static void piece(void *ctx, tn_strip_range *range) {
-    const depthwise *d = ctx;
+    const tn_depthwise *d = ctx;
     tn_strip s;
     tn_strip_block b;
     tn_strip_begin(&s, d->r);
     while (tn_strip_range_next(range, &b))
-        (d->beside ? row : line)(d, &s, &b);
+        if (d->beside)
+            row(d, d->r, &s, &b);
+        else
+            line(d, &s, &b);
 }
 
-static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) {
-    tn_resolved *r = tn_resolve(args, TN_RESOLVE_PLAIN, sizeof(depthwise));
-    if (!r)
-        return tn_error_status();
-    depthwise *d = r->extra;
-    if (!d->r) {
-        *d = (depthwise){.r = r, .level = level, .group = group_axis(args->kernel)};
-        list_taps(d);
-        d->width = 1;
-        for (int i = r->outer + r->inner - 1; i >= r->outer && d->width == 1; i--)
-            d->width = r->extent[i];
-    }
+void tn_depthwise_rows(const tn_depthwise *d, const tn_resolved *r, int64_t image, int64_t first, int64_t end) {
+    int last = r->outer - 1;
+    int64_t at[TN_MACHINE_AXES] = {0}, channels = r->extent[d->group], strip = r->kernel->program->length,
+            n = d->direct || channels < strip ? channels : strip, most = d->direct ? PIXELS : strip / n;
+    tn_strip s;
+    if (!d->direct)
+        tn_strip_begin(&s, r);
+    at[0] = image;
+    for (int64_t i = first; i < end; i++)
+        for (int64_t j = 0; j < r->extent[last]; j += most)
+            for (int64_t c = 0; c < channels; c += n) {
+                int64_t left = r->extent[last] - j;
+                at[last - 1] = i;
+                at[last] = j;
+                at[d->group] = c;
+                tn_strip_block b = {.at = at,
+                                    .axis = d->group,
+                                    .tile = last,
+                                    .n = channels - c < n ? channels - c : n,
+                                    .rows = left < most ? left : most};
+                row(d, r, &s, &b);
+            }
+}
+
+void tn_depthwise_open(tn_depthwise *d, const tn_gemm_level *level, const tn_resolved *r) {
+    *d = (tn_depthwise){.r = r, .level = level, .group = group_axis(r->kernel)};
+    list_taps(d);
+    d->width = 1;
+    for (int i = r->outer + r->inner - 1; i >= r->outer && d->width == 1; i--)
+        d->width = r->extent[i];
+}
+
+void tn_depthwise_see_ends(tn_depthwise *d) {
+    const tn_resolved *r = d->r;
     const tn_resolved_access *c = &r->output[0];
     int last = r->outer - 1 != d->group ? r->outer - 1 : -1; /* of pixels */
     bool read_beside = r->operand[0].stride[d->group] == 1, made_beside = c->stride[d->group] == 1;
-    d->finishes = read_beside && c->dtype == TN_F32 && args->kernel->epilogue &&
-                  tn_finish_make(&d->finish, r, d->group) && !d->finish.all;
+    d->finishes = read_beside && c->dtype == TN_F32 && r->kernel->epilogue && tn_finish_make(&d->finish, r, d->group) &&
+                  !d->finish.all;
     d->ends = d->finishes && tn_finish_end_of(&d->finish, &d->end);
-    bool plain =
-        read_beside && args->kernel->outputs == 1 && c->dtype == TN_F32 && (d->finishes || !args->kernel->epilogue);
+    bool plain = read_beside && r->kernel->outputs == 1 && c->dtype == TN_F32 && (d->finishes || !r->kernel->epilogue);
     d->direct = plain && made_beside;
     d->turned = plain && !made_beside && last >= 0 && c->stride[last] == 1;
     d->beside = read_beside && (made_beside || d->turned);
+}
+
+static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) {
+    tn_resolved *r = tn_resolve(args, TN_RESOLVE_PLAIN, sizeof(tn_depthwise));
+    if (!r)
+        return tn_error_status();
+    tn_depthwise *d = r->extra;
+    if (!d->r)
+        tn_depthwise_open(d, level, r);
+    tn_depthwise_see_ends(d);
+    int last = r->outer - 1 != d->group ? r->outer - 1 : -1; /* of pixels */
     tn_strip_walk w = {.r = r,
                        .axis = d->beside ? d->group : last,
                        .tile = d->beside ? last : -1,

@@ -16,6 +16,9 @@
    not depend on the tile, nor on which rows and columns stand beside it. */
 typedef struct tn_gemm_tile {
     int rows, columns; /* at most TN_GEMM_MAX_ROWS, the level's */
+    /* As many tiles one after the other, of rows that follow each other in a, c, all and half; more than 1 of no more rows than the level's,
+       not of several panels, and without `place`. */
+    int64_t tiles;
     /* As many whole panels at once, if more than 1, `apart` floats from each to the next; c has their columns side by side. No more than
        the level's `beside` says; nothing is added to, nor fetched. */
     int panels;
@@ -60,8 +63,11 @@ typedef struct tn_depthwise_row {
     int64_t groups, stride, taps;
     const tn_finish_end *end; /* as of a tile: its columns are the groups */
     const float *const *a;    /* [taps]; NULL where the tap lies outside */
-    /* If not 0, each `slide` taps that follow each other lie outside all or none, each `next_in` elements after the one before. */
-    int64_t slide;
+    /* If not 0, each `slide` taps that follow each other (3 or 5) are a row of the window: each lies `unit` elements after the one before, pixels
+       `step` (1 or 2) of them apart. a[t] of the first of them is that of position 0, NULL where the row lies outside; of the positions
+       those from `low` up to `high` lie inside, all but at most slide - 1 at either end. Where pixels are 2 apart
+       slide is 3. */
+    int64_t slide, unit, step, low, high;
     const float *w;
     float *out;
     int64_t pixels, next_in, next_out;
@@ -108,6 +114,7 @@ typedef struct tn_half_level {
 } tn_half_level;
 
 typedef struct tn_depthwise_level {
+    int slides, sliding; /* channels and pixels from which on rows may slide; 0: none may */
     void (*row)(const tn_depthwise_row *row);
     void (*line)(const tn_depthwise_line *line);
 } tn_depthwise_level;

@@ -23,7 +23,8 @@ const tn_kernel_table *tn_kernels(void);
 extern const tn_kernel_impl tn_kernel_strip;
 extern const tn_kernel_impl tn_kernel_reduce;
 extern const tn_kernel_impl tn_kernel_contract;
-/* The batch-reduce contraction, the depthwise convolution and Winograd's in f32, by level. */
-extern const tn_kernel_impl tn_kernel_gemm[], tn_kernel_depthwise[], tn_kernel_winograd[], tn_kernel_attention[];
+/* The batch-reduce contraction, the depthwise convolution and Winograd's in f32, and what runs several of them as one, by level. */
+extern const tn_kernel_impl tn_kernel_gemm[], tn_kernel_depthwise[], tn_kernel_winograd[], tn_kernel_attention[],
+    tn_kernel_bands[];
 
 #endif

@@ -220,27 +220,28 @@ static void sum_panel(const winograd *w, const scratch *s, int64_t tiles, const 
     int64_t low = tiles / heights, higher = tiles % heights; /* tiles of nearly the same height */
     for (int p = 0; p < points; p++)
         for (int64_t k = 0, length; k < w->channels; k += length, columns += length * level->columns) {
-            const float *a[TN_GEMM_MAX_ROWS], *from = s->v + p * w->pitch + k;
-            float *c[TN_GEMM_MAX_ROWS], *to = s->s + p * w->sums_pitch;
+            const float *a[TILES_MOST], *from = s->v + p * w->pitch + k;
+            float *c[TILES_MOST], *to = s->s + p * w->sums_pitch;
             length = w->channels - k < GROUP ? w->channels - k : GROUP;
             tn_gemm_tile t = {.columns = level->columns,
                               .runs = 1,
                               .length = &length,
-                              .a = a,
                               .step = 1,
                               .b = columns,
                               .add = k > 0,
-                              .c = c,
                               .ahead = (uintptr_t)(columns + length * level->columns),
                               .ahead_step = size / heights};
-            for (int64_t i = 0; i < heights; i++) {
-                t.rows = (int)(low + (i < higher));
-                for (int j = 0; j < t.rows; j++, from += w->row, to += level->columns) {
-                    a[j] = from;
-                    c[j] = to;
-                }
+            for (int64_t i = 0; i < tiles; i++, from += w->row, to += level->columns) {
+                a[i] = from;
+                c[i] = to;
+            }
+            for (int64_t i = 0; i < tiles; i += t.rows * t.tiles) {
+                t.a = a + i;
+                t.c = c + i;
+                t.tiles = i ? heights - higher : higher ? higher : heights;
+                t.rows = (int)(low + (!i && higher));
                 level->tile(&t);
-                t.ahead += (uintptr_t)(length * t.ahead_step);
+                t.ahead += (uintptr_t)(t.tiles * length * t.ahead_step);
             }
         }
 }

@@ -50,6 +50,8 @@ typedef enum tn_kernel_kind {
     TN_KERNEL_CONTRACT, /* sum over the inner axes of operand 0 * operand 1, then the epilogue steps (more operands by outer axes) */
     TN_KERNEL_ATTENTION, /* `part`: a contraction, kernels that make something of each row of it, and a contraction of these rows; what they
                             hand on to each other is nowhere else. Operands: what they read from outside; axes: the last part's, outer ones */
+    TN_KERNEL_BANDS, /* `part`: contractions, each of which reads rows of what the one before makes, which is nowhere else. Operands and axes: as
+                        of attentions */
     TN_KERNEL_KIND_COUNT
 } tn_kernel_kind;
 
@@ -77,7 +79,7 @@ typedef struct tn_kernel {
     uint8_t chain;    /* kernels from this one on that may run together, row by row; 0: none or not the first */
     uint8_t
         readers; /* all reads of the output are by the next `readers` kernels of the chain; 0: it is read elsewhere */
-    struct tn_kernel *part; /* ATTENTION: [parts]; they own programs and packs as kernels do */
+    struct tn_kernel *part; /* ATTENTION, BANDS: [parts]; they own programs and packs as kernels do */
     uint8_t parts;
     uint32_t nodes, node_count;        /* the graph nodes it stands for: range in tn_plan.kernel_node */
     const struct tn_kernel_impl *impl; /* chosen once per plan */

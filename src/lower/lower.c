@@ -552,6 +552,8 @@ static tn_status lower_all(tn_lowerer *l) {
     TN_TRY(lower_outputs(l));
     if (l->options->level >= 1)
         TN_TRY(tn_lowering_attention(l));
+    if (l->options->level >= 1)
+        TN_TRY(tn_lowering_bands(l));
     TN_TRY(tn_lowering_lifetimes(l));
     if (l->options->level >= 1)
         TN_TRY(find_chains(l->plan));

@@ -141,6 +141,8 @@ bool tn_lowering_admits(tn_dtype dtype);
 void tn_lowering_in_place(tn_plan *plan);
 /* Puts kernels together that a kernel of the table runs as one: before lifetimes are known. */
 tn_status tn_lowering_attention(tn_lowerer *l);
+/* The same of convolutions that follow each other. */
+tn_status tn_lowering_bands(tn_lowerer *l);
 /* Whether the run's code can come to instructions other than by the one before: [code.len + 1], of the plan's heap. NULL: out of memory. */
 bool *tn_lowering_targets(const tn_plan *plan);
 /* Fills first/last of every slot from the instructions. */

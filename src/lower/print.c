@@ -108,7 +108,7 @@ static void print_access(const tn_plan *p, const tn_access *a, int axes, tn_text
 }
 
 static void print_kernel(const tn_plan *p, const tn_kernel *k, tn_text *out) {
-    static const char *const kind[] = {"strip", "reduce", "contract", "attention"};
+    static const char *const kind[] = {"strip", "reduce", "contract", "attention", "bands"};
     tn_text_printf(out, "%s by %s over (", kind[k->kind], k->impl->name);
     for (int i = 0; i < k->outer + k->inner; i++) {
         tn_text_add(out, i == 0 ? "" : i == k->outer ? "; " : ", ");

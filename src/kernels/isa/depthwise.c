@@ -9,9 +9,10 @@
 
 #include "kernels/isa/ends.h"
 
-#define PIXELS (WORTH_CODE ? 8 : 4) /* at once, and the widest row of taps that slides */
-#define SLIDE 5
-#define CHAINS 4 /* vectors of one pixel */
+#define PIXELS (WORTH_CODE ? 8 : 4) /* at once */
+#define SLIDING 7                   /* where they slide: maps are 7, 14, 28, ... pixels wide */
+#define SLIDE 5                     /* the widest row of taps that slides */
+#define CHAINS 4                    /* vectors of one pixel */
 static __attribute__((noinline)) void end_late(const tn_depthwise_row *d, int64_t g, int64_t p, int pixels,
                                                int vectors) {
     float *out[PIXELS];
@@ -54,25 +55,30 @@ INLINE void depthwise_block(const tn_depthwise_row *d, int64_t g, int64_t p, con
         end_late(d, g, p, pixels, vectors);
 }
 
-/* The same of one vector, where `width` taps in a row read one pixel after the other: what is read is read once for all of a row's. */
-INLINE void depthwise_slide(const tn_depthwise_row *d, int64_t g, int64_t p, const int pixels, const int width) {
+/* The same of one vector, where `width` taps are a row of the window: what is read is read once for all of them. */
+INLINE void depthwise_slide(const tn_depthwise_row *d, int64_t g, int64_t p, const int pixels, const int width,
+                            const int step) {
     vec sum[PIXELS][VECTORS];
     EACH (i, pixels)
         sum[i][0] = (vec){0};
-    const int64_t taps = d->taps, next = d->next_in, stride = d->stride;
+    const int64_t taps = d->taps, unit = d->unit, stride = d->stride, low = d->low - p * step,
+                  high = d->high - p * step;
     const float *const *tap = d->a, *w = d->w + g;
     for (int64_t t = 0; t < taps; t += width, w += width * stride) {
         if (!tap[t])
             continue;
-        const float *a = tap[t] + p * next + g;
+        const float *a = tap[t] + p * step * unit + g;
         vec x[SLIDE];
         EACH (k, width)
             x[k] = load(w + k * stride);
-        EACH (i, pixels + width - 1) {
-            vec y = load(a + i * next);
-            EACH (k, width) /* the output that reads this pixel by its last tap has gone through the others */
-                if (i - k >= 0 && i - k < pixels)
-                    sum[i - k][0] = madd(y, x[k], sum[i - k][0]);
+        EACH (q, (pixels - 1) * step + width) {
+            if ((q >= width - 1 || q >= low) && (q <= (pixels - 1) * step || q < high)) {
+                const vec y = load(a);
+                EACH (k, width) /* the output that reads this position by its last tap has gone through the others */
+                    if (q >= k && (q - k) % step == 0 && (q - k) / step < pixels)
+                        sum[(q - k) / step][0] = madd(y, x[k], sum[(q - k) / step][0]);
+            }
+            a += unit;
         }
     }
     if (d->end && !d->end->late)
@@ -109,10 +115,15 @@ static void depthwise_few(const tn_depthwise_row *d, int64_t p) {
 }
 
 /* Channels pass inside: what is read lies side by side. The last ones once more among others: each channel has its own sum. */
-#define PIXELS_BY(block, n, last)                      \
-    for (; p + (n) <= d->pixels; p += (n))             \
-        for (int64_t g = 0; g < d->groups; g += WIDTH) \
-            block(d, g + WIDTH <= d->groups ? g : d->groups - WIDTH, p, n, last);
+#define CHANNELS_BY(block, p, n, ...)              \
+    for (int64_t g = 0; g < d->groups; g += WIDTH) \
+        block(d, g + WIDTH <= d->groups ? g : d->groups - WIDTH, p, n, __VA_ARGS__);
+
+/* All pixels, `n` at once; the last ones, too, once more among others. */
+INLINE void slide_all(const tn_depthwise_row *d, const int n, const int width, const int step) {
+    for (int64_t p = 0; p < d->pixels; p += n)
+        CHANNELS_BY(depthwise_slide, p + n <= d->pixels ? p : d->pixels - n, n, width, step)
+}
 
 static void depthwise(const tn_depthwise_row *d) {
     int64_t p = 0;
@@ -121,14 +132,19 @@ static void depthwise(const tn_depthwise_row *d) {
             depthwise_few(d, p);
         return;
     }
-    if (WORTH_CODE && d->slide == 3) {
-        PIXELS_BY(depthwise_slide, PIXELS, 3)
-        PIXELS_BY(depthwise_slide, 4, 3)
-    } else if (WORTH_CODE && d->slide == 5)
-        PIXELS_BY(depthwise_slide, PIXELS, SLIDE)
-    PIXELS_BY(depthwise_block, PIXELS, 1)
-    PIXELS_BY(depthwise_block, 4, 1)
-    PIXELS_BY(depthwise_block, 2, 1)
+    if (WORTH_CODE && d->slide) {
+        if (d->slide > 3)
+            slide_all(d, SLIDING, SLIDE, 1);
+        else if (d->step > 1)
+            slide_all(d, SLIDING, 3, 2);
+        else if (d->pixels % PIXELS == 0 || d->pixels > 2 * SLIDING)
+            slide_all(d, PIXELS, 3, 1); /* as many chains as multiply-adds want */
+        else
+            slide_all(d, SLIDING, 3, 1);
+        return;
+    }
+    for (; p + PIXELS <= d->pixels; p += PIXELS)
+        CHANNELS_BY(depthwise_block, p, PIXELS, 1)
     for (; p < d->pixels; p++) { /* sums of one vector would wait for each other */
         int64_t g = 0;
         for (; g + CHAINS * WIDTH <= d->groups; g += CHAINS * WIDTH)
@@ -154,6 +170,7 @@ static void depthwise_line(const tn_depthwise_line *d) {
 
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
-const tn_depthwise_level PASTE(tn_depthwise_, TN_ISA) = {.row = depthwise, .line = depthwise_line};
+const tn_depthwise_level PASTE(tn_depthwise_, TN_ISA) = {
+    .slides = WORTH_CODE ? WIDTH : 0, .sliding = SLIDING, .row = depthwise, .line = depthwise_line};
 
 #endif

@@ -33,6 +33,12 @@ INLINE void add_element(const int rows, const int vectors, vec (*sum)[VECTORS], 
     }
 }
 
+INLINE void fetch_lines(uintptr_t *ahead, int64_t ahead_step, uintptr_t apart) {
+    EACH (i, LINES)
+        __builtin_prefetch((const void *)(*ahead + (uintptr_t)i * apart), 0, 2);
+    *ahead += (uintptr_t)ahead_step;
+}
+
 /* Adds summed elements [k, end) of a run to sums; from[i]: row i of the run, b: columns of element k. Fetches the line at the place ahead of
    each element, and those that follow it `apart` bytes apart, LINES in all: none but the first twice, where that is 0. */
 INLINE void add_run(const int rows, const int vectors, vec (*sum)[VECTORS], const float *const *from, int64_t k,
@@ -40,21 +46,22 @@ INLINE void add_run(const int rows, const int vectors, vec (*sum)[VECTORS], cons
     const float *a[ROWS];
     EACH (i, rows)
         a[i] = from[i] + k * step;
-    int64_t at = 0, next = step;
-    for (const float *last = b + (end - k - 1) * COLUMNS; b < last; b += 2 * COLUMNS) {
-        EACH (i, LINES)
-            __builtin_prefetch((const void *)(ahead + (uintptr_t)i * apart), 0, 2);
-        ahead += (uintptr_t)ahead_step;
-        EACH (i, LINES)
-            __builtin_prefetch((const void *)(ahead + (uintptr_t)i * apart), 0, 2);
-        ahead += (uintptr_t)ahead_step;
+    int64_t at = 0;
+#if ROWS <= 6 /* else an element's products are enough to hide what the loop costs */
+    for (const float *last = b + (end - k - 1) * COLUMNS; b < last; b += 2 * COLUMNS, at += 2 * step) {
+        fetch_lines(&ahead, ahead_step, apart);
+        fetch_lines(&ahead, ahead_step, apart);
         add_element(rows, vectors, sum, a, at, b);
-        add_element(rows, vectors, sum, a, next, b + COLUMNS);
-        at += 2 * step;
-        next += 2 * step;
+        add_element(rows, vectors, sum, a, at + step, b + COLUMNS);
     }
     if ((end - k) & 1)
         add_element(rows, vectors, sum, a, at, b);
+#else
+    for (const float *last = b + (end - k) * COLUMNS; b < last; b += COLUMNS, at += step) {
+        fetch_lines(&ahead, ahead_step, apart);
+        add_element(rows, vectors, sum, a, at, b);
+    }
+#endif
 }
 
 #if defined(__F16C__)
@@ -70,41 +77,50 @@ INLINE void store_half(uint16_t *to, vec v) {
 #define NARROWS 0
 #endif
 
-INLINE void store_tile(const int rows, const int vectors, vec (*sum)[VECTORS], const tn_gemm_tile *t) {
-    if (t->end && !t->end->late)
-        end_sums(rows, vectors, sum, t->end, t->all, t->first);
+/* Tile `tile` of several: its rows' pointers follow those of the tiles before. */
+INLINE void store_tile(const int rows, const int vectors, vec (*sum)[VECTORS], const tn_gemm_tile *t, int64_t tile) {
+    float *const *c = t->c + tile * rows;
+    const float *const *all = t->all ? t->all + tile * rows : NULL;
+    const int64_t first = t->first;
+    const bool late = t->end && t->end->late;
+    if (t->end && !late)
+        end_sums(rows, vectors, sum, t->end, all, first);
 #if NARROWS
     if (vectors == VECTORS && t->half) {
+        uint16_t *const *half = t->half + tile * rows;
         EACH (i, rows)
             EACH (v, vectors)
-                store_half(t->half[i] + t->first + v * WIDTH, sum[i][v]);
+                store_half(half[i] + first + v * WIDTH, sum[i][v]);
         return;
     }
 #endif
     EACH (i, rows)
         EACH (v, vectors)
-            store(t->c[i] + t->first + v * WIDTH, sum[i][v]);
-    if (t->end && t->end->late)
-        end_rows(t->end, rows, vectors, t->c, t->all, t->first);
+            store(c[i] + first + v * WIDTH, sum[i][v]);
+    if (late)
+        end_rows(t->end, rows, vectors, c, all, first);
 }
 
 INLINE void tile_of(const int rows, const int vectors, const tn_gemm_tile *t) {
     const uintptr_t apart = t->ahead_step > TN_GEMM_LINE / 2 ? TN_GEMM_LINE : 0;
-    vec sum[ROWS][VECTORS];
-    EACH (i, rows)
-        EACH (v, vectors)
-            sum[i][v] = (vec){0};
-    if (t->add)
+    uintptr_t ahead = t->ahead ? t->ahead : (uintptr_t)t->b;
+    for (int64_t tile = 0; tile < t->tiles; tile++) {
+        vec sum[ROWS][VECTORS];
         EACH (i, rows)
             EACH (v, vectors)
-                sum[i][v] = load(t->c[i] + t->first + v * WIDTH);
-    const float *b = t->b;
-    uintptr_t ahead = t->ahead ? t->ahead : (uintptr_t)b;
-    for (int64_t r = 0, n; r < t->runs; r++, b += n * COLUMNS, ahead += (uintptr_t)(n * t->ahead_step)) {
-        n = t->length[r];
-        add_run(rows, vectors, sum, t->a + r * t->stride, 0, n, t->step, b, ahead, t->ahead_step, apart);
+                sum[i][v] = (vec){0};
+        if (t->add)
+            EACH (i, rows)
+                EACH (v, vectors)
+                    sum[i][v] = load(t->c[tile * rows + i] + t->first + v * WIDTH);
+        const float *b = t->b, *const *a = t->a + tile * rows;
+        for (int64_t r = 0, n; r < t->runs;
+             r++, a += t->stride, b += n * COLUMNS, ahead += (uintptr_t)(n * t->ahead_step)) {
+            n = t->length[r];
+            add_run(rows, vectors, sum, a, 0, n, t->step, b, ahead, t->ahead_step, apart);
+        }
+        store_tile(rows, vectors, sum, t, tile);
     }
-    store_tile(rows, vectors, sum, t);
 }
 
 /* Some rows of a block of a run; their sums wait in memory. */
@@ -120,11 +136,13 @@ INLINE void block_of(const int rows, float (*sums)[COLUMNS], const float *const 
             store(sums[i] + v * WIDTH, sum[i][v]);
 }
 
-/* Heights of tiles, and of the parts of tall ones. */
+/* Heights of tiles, of those of one vector, and of the parts of tall ones: of several tiles none is less than half of the highest. */
 #if ROWS > 6
+#define EACH_NARROW(f) f(6) f(7) f(8) f(9) f(10) f(11) f(12)
 #define EACH_HEIGHT(f) f(1) f(2) f(3) f(4) f(5) f(6) f(7) f(8) f(9) f(10) f(11) f(12)
 #define EACH_PART(f) f(6) f(7) f(8)
 #elif ROWS > 4
+#define EACH_NARROW(f) f(3) f(4) f(5) f(6)
 #define EACH_HEIGHT(f) f(1) f(2) f(3) f(4) f(5) f(6)
 #define EACH_PART(f) f(3) f(4) f(5) f(6)
 #else
@@ -186,7 +204,7 @@ INLINE void placed_of(const int rows, const int vectors, const tn_gemm_tile *t) 
                 sum[i][v] = madd(x, column[v], sum[i][v]);
         }
     }
-    store_tile(rows, vectors, sum, t);
+    store_tile(rows, vectors, sum, t, 0);
 }
 
 static void placed_tile(const tn_gemm_tile *t) {
@@ -221,8 +239,8 @@ static void narrow_tile(const tn_gemm_tile *t) {
 #define NARROW_TILE_OF(n) \
     case n: tile_of(n, 1, t); break;
     switch (t->rows) {
-        EACH_HEIGHT(NARROW_TILE_OF)
-    default: tall_tile(t); break;
+        EACH_NARROW(NARROW_TILE_OF)
+    default: whole_tile(t); break;
     }
 }
 #else /* four vectors: it is not worth its code */
@@ -333,15 +351,27 @@ static __attribute__((noinline)) void part_tile(const tn_gemm_tile *t) {
             store_part(t->c[i] + t->first + v * WIDTH, load(beside[i] + v * WIDTH), t->columns - v * WIDTH);
 }
 
+/* Tiles of a part of a panel, one after the other. */
+static void part_tiles(const tn_gemm_tile *t) {
+    tn_gemm_tile one = *t;
+    one.tiles = 1;
+    for (int64_t i = 0; i < t->tiles; i++) {
+        one.a = t->a + i * t->rows;
+        one.c = t->c + i * t->rows;
+        one.all = t->all ? t->all + i * t->rows : NULL;
+        part_tile(&one);
+    }
+}
+
 static void tile(const tn_gemm_tile *t) {
     if (t->panels > 1)
         beside_tile(t);
     else if (t->columns == COLUMNS)
         (t->place ? placed_tile : whole_tile)(t);
-    else if (VECTORS == 2 && t->columns == WIDTH && (t->place || t->rows <= ROWS))
+    else if (VECTORS == 2 && t->columns == WIDTH && (t->place || (t->rows >= ROWS / 2 && t->rows <= ROWS)))
         (t->place ? placed_tile : narrow_tile)(t);
     else
-        part_tile(t);
+        part_tiles(t);
 }
 
 /* --- few columns ------------------------------------------------------------------------------------------------------------------------ */
