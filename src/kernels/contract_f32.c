@@ -9,6 +9,7 @@
 #include "lower/packs.h"
 
 #define LEAST_TURNED 8 /* rows side by side */
+#define FEW 8          /* columns: a tile of fewer is not worth the calls of what ends it */
 
 static int64_t batch_count_of_b(const tn_gemm *g) {
     int64_t n = 1;
@@ -63,8 +64,14 @@ static void epilogue(const tn_gemm *g, tn_strip *s, int64_t *at, float *sums, in
             at[g->column] = first + j;
         tn_strip_block b = {
             .at = at, .axis = g->column, .tile = tile, .n = count - j < most ? count - j : most, .rows = rows};
+        if (g->n == 1 && tile >= 0) { /* rows are a run */
+            b.axis = tile;
+            b.tile = -1;
+            b.n = rows;
+            b.rows = 1;
+        }
         if (g->round)
-            g->round(b.n * rows, sums + j, NULL, NULL, sums + j);
+            g->round(b.n * b.rows, sums + j, NULL, NULL, sums + j);
         tn_strip_run(s, TN_STRIP_AFTER, &b, sums + j);
     }
     if (g->column >= 0)
@@ -396,6 +403,12 @@ static bool ends_narrow(tn_gemm *g) {
            tn_finish_make(&g->finish, g->r, g->column);
 }
 
+/* Whether tiles of f32 sums would end by calls, not in registers. */
+static bool ends_by_calls(tn_gemm *g) {
+    return g->r->kernel->reduced == TN_F32 && g->r->kernel->epilogue && tn_finish_make(&g->finish, g->r, g->column) &&
+           !tn_finish_end_of(&g->finish, &g->end);
+}
+
 static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) {
     if (args->kept && *args->kept) {
         const tn_gemm *known = ((const tn_resolved *)*args->kept)->extra;
@@ -418,6 +431,8 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
             const tn_resolved_access *c = &r->output[0];
             g->in_place =
                 k->outputs == 1 && c->dtype == TN_F32 && (g->column < 0 || c->stride[g->column] == 1 || g->n == 1);
+            g->by_strips = g->n < FEW && ends_by_calls(g);
+            g->in_place &= !g->by_strips;
             g->turns = !g->in_place && k->outputs == 1 && c->dtype == TN_F32 && k->reduced == TN_F32 &&
                        g->column >= 0 && g->n_rows && c->stride[g->rows[g->n_rows - 1]] == 1 &&
                        r->extent[g->rows[g->n_rows - 1]] >= LEAST_TURNED;
@@ -430,7 +445,7 @@ static tn_status run_at(const tn_kernel_args *args, const tn_gemm_level *level) 
     g->failed = 0;
     g->backwards = args->backwards;
     bool few = g->by_lines && g->lines.few;
-    g->finishes = r->outputs_count && !few &&
+    g->finishes = r->outputs_count && !few && !g->by_strips &&
                   (g->in_place || g->turns ? k->epilogue && tn_finish_make(&g->finish, r, g->column) : ends_narrow(g));
     g->ends = g->finishes && (g->in_place || g->turns) && tn_finish_end_of(&g->finish, &g->end);
     g->narrows = g->finishes && !g->in_place && !g->turns && g->level->narrows && g->finish.dtype == TN_F16 &&

@@ -52,7 +52,8 @@ typedef struct tn_gemm {
     bool interleaved;          /* else: packed rows stand element by element as tiles read them */
     bool in_place;             /* sums are formed in the output itself */
     bool turns, turned;        /* or beside it, ended there, and brought where rows lie side by side: may be, is */
-    bool finishes; /* they end as `finish` says, tile by tile: in place, or as 16-bit floats in the output */
+    bool by_strips;            /* so few columns that strips end them, many rows at once */
+    bool finishes; /* else: they end as `finish` says, tile by tile: in place, or as 16-bit floats in the output */
     tn_finish finish;
     bool narrows; /* tiles store f16, within bounds, as `end` says */
     bool ends;    /* and, but for few rows, in registers, as `end` says */

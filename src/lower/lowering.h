@@ -79,7 +79,7 @@ uint16_t tn_lowering_merge(tn_lowerer *l, tn_draft *draft, tn_draft *part);
 tn_status tn_lowering_read(tn_lowerer *l, tn_draft *draft, uint32_t place);
 /* The view of a draft's value in the concatenation that reads it, where it can be made there at once; TN_NO_VIEW: in none. */
 tn_status tn_lowering_part(tn_lowerer *l, const tn_draft *draft, bool channels_last, uint32_t *place);
-/* Whether a view of rank 3 and up lies with axis 1 innermost; further axes may have gaps. */
+/* Whether a view of rank 3 and up lies with axis 1 innermost, its elements a few apart at most; further axes may have gaps. */
 bool tn_view_is_channels_last(const tn_lowerer *l, const tn_view *view);
 /* Strides of a value laid out so, from its dims. */
 void tn_lowering_channels_last(tn_lowerer *l, tn_value value, tn_dim *strides);

@@ -102,17 +102,19 @@ bool tn_view_is_contiguous(const tn_lowerer *l, const tn_view *place) {
     return true;
 }
 
+#define FAR 4 /* elements from channel to channel: every second one, where channels are shuffled */
+
 bool tn_view_is_channels_last(const tn_lowerer *l, const tn_view *v) {
     tn_graph *g = l->graph;
-    int64_t n;
+    int64_t n, step;
     if (v->rank < 3 || tn_view_is_contiguous(l, v) ||
-        !(tn_dim_is_const(g, tn_lowering_dim(l, v->stride[1]), &n) && n == 1))
+        !(tn_dim_is_const(g, tn_lowering_dim(l, v->stride[1]), &step) && step >= 1 && step <= FAR))
         return false;
     /* the last of more than one element steps over whole pixels */
     for (int i = v->rank - 1; i > 1; i--) {
         bool one = tn_dim_is_const(g, tn_lowering_dim(l, v->dim[i]), &n) && n == 1;
         if (!one)
-            return !(tn_dim_is_const(g, tn_lowering_dim(l, v->stride[i]), &n) && n <= 1);
+            return !(tn_dim_is_const(g, tn_lowering_dim(l, v->stride[i]), &n) && n <= step);
     }
     return true;
 }
