@@ -74,18 +74,19 @@ static bool slides(const tn_depthwise *d, int64_t next, const int64_t *step, tn_
     return true;
 }
 
-/* All pixels of a row, if they slide, and but for a few at its ends all that they read lies inside. */
-static bool slide_row(const tn_depthwise *d, const tn_strip_block *b, const float *from, const int64_t *guard,
+/* So many pixels side by side, if they slide, and but for a few at their ends all that they read lies inside. */
+static bool slide_row(const tn_depthwise *d, int64_t pixels, const float *from, const int64_t *guard,
                       const int64_t *step, tn_depthwise_row *q, const float **tap) {
     const tn_resolved_access *a = &d->r->operand[0];
     const tn_depthwise_level *level = d->level->depthwise;
     int along;
-    if (!level->slides || b->n < level->slides || b->rows < level->sliding || !slides(d, q->next_in, step, q, &along))
+    if (!level->slides || q->groups < level->slides || pixels < level->sliding ||
+        !slides(d, q->next_in, step, q, &along))
         return false;
     int64_t first = along >= 0 ? guard[along] + d->guard[0][along] : 0;
     q->low = -first;
     q->high = along >= 0 ? a->guard[along].extent - first : INT64_MAX;
-    if (q->low > d->width - 1 || q->high <= (b->rows - 1) * q->step)
+    if (q->low > d->width - 1 || q->high <= (pixels - 1) * q->step)
         return false;
     for (int64_t t = 0; t < d->taps; t += d->width) {
         bool inside = true;
@@ -94,7 +95,7 @@ static bool slide_row(const tn_depthwise *d, const tn_strip_block *b, const floa
         tap[t] = inside ? from + d->offset[t] : NULL;
     }
     q->slide = d->width;
-    q->pixels = b->rows;
+    q->pixels = pixels;
     return true;
 }
 
@@ -159,7 +160,7 @@ static void row(const tn_depthwise *d, const tn_resolved *r, tn_strip *s, const 
                           .next_in = next_in,
                           .next_out = next_out};
     for (int64_t i = 0; i < b->rows; i += q.pixels) {
-        if (!slide_row(d, b, from, guard, step, &q, tap)) {
+        if (!slide_row(d, b->rows - i, from + i * next_in, guard, step, &q, tap)) {
             q.pixels = alike(d, guard, step, b->rows - i);
             point_taps(d, from + i * next_in, guard, tap);
         }

@@ -16,18 +16,28 @@ enum { NONE, BOUNDED, SWISH, NORMALISED };
 typedef struct form {
     int64_t channels, tall, wide;
     int64_t stride[2], dilation[2], pad[2];
-    int64_t height, width;
+    int64_t height, width, less; /* less: so many fewer of the padding at the end of each axis */
 } form;
 
 static const form forms[] = {
-    {32, 3, 3, {1, 1}, {1, 1}, {1, 1}, 9, 14},  {40, 3, 3, {2, 2}, {1, 1}, {1, 1}, 9, 23},
-    {13, 3, 3, {1, 1}, {1, 1}, {1, 1}, 5, 11},  {5, 3, 3, {1, 1}, {1, 1}, {1, 1}, 6, 19},
-    {24, 5, 5, {1, 1}, {1, 1}, {2, 2}, 8, 17},  {17, 5, 5, {2, 2}, {1, 1}, {2, 2}, 11, 13},
-    {16, 3, 3, {1, 1}, {2, 2}, {2, 2}, 9, 12},  {64, 7, 7, {1, 1}, {1, 1}, {3, 3}, 9, 9},
-    {33, 1, 3, {1, 1}, {1, 1}, {0, 1}, 2, 40},  {20, 3, 1, {1, 1}, {1, 1}, {1, 0}, 7, 9},
-    {9, 2, 2, {1, 1}, {1, 1}, {0, 0}, 6, 18},   {48, 3, 3, {1, 1}, {1, 1}, {0, 0}, 3, 3},
-    {80, 3, 3, {1, 1}, {1, 1}, {4, 4}, 2, 6}, /* windows wholly outside */
-    {300, 3, 3, {1, 1}, {1, 1}, {1, 1}, 3, 70},
+    {32, 3, 3, {1, 1}, {1, 1}, {1, 1}, 9, 14, 0},
+    {40, 3, 3, {2, 2}, {1, 1}, {1, 1}, 9, 23, 0},
+    {13, 3, 3, {1, 1}, {1, 1}, {1, 1}, 5, 11, 0},
+    {5, 3, 3, {1, 1}, {1, 1}, {1, 1}, 6, 19, 0},
+    {24, 5, 5, {1, 1}, {1, 1}, {2, 2}, 8, 17, 0},
+    {17, 5, 5, {2, 2}, {1, 1}, {2, 2}, 11, 13, 0},
+    {16, 3, 3, {1, 1}, {2, 2}, {2, 2}, 9, 12, 0},
+    {64, 7, 7, {1, 1}, {1, 1}, {3, 3}, 9, 9, 0},
+    {33, 1, 3, {1, 1}, {1, 1}, {0, 1}, 2, 40, 0},
+    {20, 3, 1, {1, 1}, {1, 1}, {1, 0}, 7, 9, 0},
+    {9, 2, 2, {1, 1}, {1, 1}, {0, 0}, 6, 18, 0},
+    {48, 3, 3, {1, 1}, {1, 1}, {0, 0}, 3, 3, 0},
+    {80, 3, 3, {1, 1}, {1, 1}, {4, 4}, 2, 6, 0}, /* windows wholly outside */
+    {300, 3, 3, {1, 1}, {1, 1}, {1, 1}, 3, 70, 0},
+    {16, 3, 3, {1, 1}, {1, 1}, {3, 3}, 4, 16, 2}, /* more of the edge than a window */
+    {24, 5, 5, {1, 1}, {1, 1}, {6, 6}, 3, 21, 3},
+    {18, 3, 3, {2, 2}, {1, 1}, {4, 4}, 5, 30, 4},
+    {20, 3, 3, {1, 1}, {1, 1}, {1, 1}, 4, 24, 1},
 };
 
 static uint64_t state = 11;
@@ -60,10 +70,11 @@ static tn_tensor *convolve(const form *f, int after, const data *v, bool from, b
     tn_graph *g = tn_graph_create();
     const int64_t *d = tn_tensor_dims(v->x);
     tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE(d[0], d[1], d[2], d[3]));
-    const tn_dim pads[] = {tn_dim_const(g, f->pad[0]), tn_dim_const(g, f->pad[1])};
+    const tn_dim pads[] = {tn_dim_const(g, f->pad[0]), tn_dim_const(g, f->pad[1])},
+                 ends[] = {tn_dim_const(g, f->pad[0] - f->less), tn_dim_const(g, f->pad[1] - f->less)};
     if (from)
         x = same_of(g, x, f->channels);
-    tn_value y = tn_conv(g, x, tn_constant(g, v->w), f->stride, f->dilation, NULL, pads, pads, f->channels);
+    tn_value y = tn_conv(g, x, tn_constant(g, v->w), f->stride, f->dilation, NULL, pads, ends, f->channels);
     if (after == NORMALISED)
         y = tn_mul(g, tn_sub(g, y, tn_constant(g, v->row[0])), tn_constant(g, v->row[1]));
     if (after != NONE)
