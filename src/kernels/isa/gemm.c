@@ -138,11 +138,11 @@ INLINE void block_of(const int rows, float (*sums)[COLUMNS], const float *const 
 
 /* Heights of tiles, of those of one vector, and of the parts of tall ones: of several tiles none is less than half of the highest. */
 #if ROWS > 6
-#define EACH_NARROW(f) f(6) f(7) f(8) f(9) f(10) f(11) f(12)
+#define EACH_NARROW(f) f(1) f(6) f(7) f(8) f(9) f(10) f(11) f(12)
 #define EACH_HEIGHT(f) f(1) f(2) f(3) f(4) f(5) f(6) f(7) f(8) f(9) f(10) f(11) f(12)
 #define EACH_PART(f) f(6) f(7) f(8)
 #elif ROWS > 4
-#define EACH_NARROW(f) f(3) f(4) f(5) f(6)
+#define EACH_NARROW(f) f(1) f(3) f(4) f(5) f(6)
 #define EACH_HEIGHT(f) f(1) f(2) f(3) f(4) f(5) f(6)
 #define EACH_PART(f) f(3) f(4) f(5) f(6)
 #else
@@ -368,8 +368,11 @@ static void tile(const tn_gemm_tile *t) {
         beside_tile(t);
     else if (t->columns == COLUMNS)
         (t->place ? placed_tile : whole_tile)(t);
-    else if (VECTORS == 2 && t->columns == WIDTH && (t->place || (t->rows >= ROWS / 2 && t->rows <= ROWS)))
+    else if (VECTORS == 2 && t->columns == WIDTH &&
+             (t->place || t->rows == 1 || (t->rows >= ROWS / 2 && t->rows <= ROWS)))
         (t->place ? placed_tile : narrow_tile)(t);
+    else if (t->tiles == 1)
+        part_tile(t);
     else
         part_tiles(t);
 }
