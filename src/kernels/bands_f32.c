@@ -7,7 +7,7 @@
 #include "kernels/depthwise_f32.h"
 #include "kernels/kernels.h"
 
-#define MOST 8
+#define MOST 8                 /* parts */
 #define BAND_BYTES (384 << 10) /* of rows between parts: they stay in L2 */
 #define WORTH (1 << 17)        /* multiply-adds: less is not worth another thread */
 #define AGAIN 0.05             /* of the work may be done twice, where threads meet */

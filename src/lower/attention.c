@@ -98,12 +98,7 @@ static bool ends(const tn_joiner *f, uint32_t pc) {
 static bool find(tn_joiner *f, uint32_t pc) {
     if (!begins(f, pc))
         return false;
-    for (uint32_t i = pc + 1; i < f->p->code.len && !f->target[i]; i++) {
-        uint8_t op = f->p->code.data[i].op;
-        if (op == TN_DO_HOST || op == TN_DO_BIND || op == TN_DO_CHECK || f->gone[i])
-            continue;
-        if (op != TN_DO_CALL)
-            return false;
+    for (uint32_t i = tn_join_next(f, pc); i; i = tn_join_next(f, i)) {
         const tn_kernel *k = tn_join_kernel_at(f, i);
         if (!tn_join_count_reads(f, k))
             continue;

@@ -2,7 +2,7 @@
    one's output at a time. What lies between them is then in the caches, and never in memory as a whole; no bit differs. */
 #include "lower/join.h"
 
-#define MOST 3
+#define MOST 3                 /* members */
 #define PAYS (1 << 20)         /* bytes of an image between two members: less comes back from the caches as fast */
 #define KEPT_BYTES (320 << 10) /* of the rows between members that one row of outputs needs, at most */
 #define AXES 5                 /* outer ones: of images, groups, columns of a group, rows and columns of the image */
@@ -67,12 +67,7 @@ static bool grow(tn_joiner *f, int64_t *kept) {
     const tn_kernel *last = tn_join_member(f, f->count - 1);
     if (f->count == MOST || !tn_join_is_passed_on(f, last) || f->reads[last->output[0].slot] != 1)
         return false;
-    for (uint32_t i = f->at[f->count - 1] + 1; i < f->p->code.len && !f->target[i]; i++) {
-        uint8_t op = f->p->code.data[i].op;
-        if (op == TN_DO_HOST || op == TN_DO_BIND || op == TN_DO_CHECK || f->gone[i])
-            continue;
-        if (op != TN_DO_CALL)
-            return false;
+    for (uint32_t i = tn_join_next(f, f->at[f->count - 1]); i; i = tn_join_next(f, i)) {
         const tn_kernel *k = tn_join_kernel_at(f, i);
         bool reads = false;
         for (int j = 0; j < k->operands; j++)

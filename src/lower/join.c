@@ -47,6 +47,17 @@ void tn_join_take(tn_joiner *f, uint32_t pc, bool wide) {
 }
 
 /* Columns that were packed when the plan was made serve all rows; then nothing is gained. */
+uint32_t tn_join_next(const tn_joiner *f, uint32_t pc) {
+    for (uint32_t i = pc + 1; i < f->p->code.len && !f->target[i]; i++) {
+        uint8_t op = f->p->code.data[i].op;
+        if (op == TN_DO_CALL && !f->gone[i])
+            return i;
+        if (op != TN_DO_CALL && op != TN_DO_HOST && op != TN_DO_BIND && op != TN_DO_CHECK)
+            return 0;
+    }
+    return 0;
+}
+
 int tn_join_count_reads(tn_joiner *f, const tn_kernel *k) {
     int n = 0;
     for (int i = 0; i < k->operands; i++) {

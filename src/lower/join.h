@@ -37,6 +37,8 @@ bool tn_join_is_passed_on(const tn_joiner *f, const tn_kernel *k);
 bool tn_join_has_guards(const tn_kernel *k);
 /* The kernel of an instruction is a member. */
 void tn_join_take(tn_joiner *f, uint32_t pc, bool wide);
+/* The next call after an instruction, but for those that are gone; 0: what comes before it keeps members from running after that. */
+uint32_t tn_join_next(const tn_joiner *f, uint32_t pc);
 /* Counts the reads of a kernel among the members; how many of them it makes. */
 int tn_join_count_reads(tn_joiner *f, const tn_kernel *k);
 /* Whether members may run where the last one is: what they read is then as it was. */

@@ -7,7 +7,8 @@
 
 #include "ir/graph.h"
 
-const char *const net_names[NET_KINDS] = {"mlp", "cnn", "transformer block", "branch", "loop", "scan"};
+const char *const net_names[NET_KINDS] = {"mlp",  "cnn", "inverted residual", "transformer block", "branch",
+                                          "loop", "scan"};
 
 static tn_tensor *random_tensor(int rank, const int64_t *dims, uint64_t seed) {
     tn_tensor *t = tn_tensor_create(TN_F32, rank, dims);
@@ -49,6 +50,15 @@ static tn_value cnn(tn_graph *g, tn_value x) {
     y = tn_add(g, y, conv(g, y, WEIGHTS(g, 8, 16, 16, 3, 3), 1));
     y = tn_reduce_mean(g, y, 2, (const int[]){2, 3}, false);
     return tn_matmul(g, y, WEIGHTS(g, 9, 16, 10));
+}
+
+static tn_value inverted(tn_graph *g, tn_value x) {
+    const tn_dim one[2] = {tn_dim_const(g, 1), tn_dim_const(g, 1)};
+    x = tn_conv(g, x, WEIGHTS(g, 18, 8, 8, 1, 1), NULL, NULL, NULL, NULL, NULL, 1);
+    tn_value y = tn_relu(g, tn_conv(g, x, WEIGHTS(g, 19, 24, 8, 1, 1), NULL, NULL, NULL, NULL, NULL, 1));
+    y = tn_relu(g, tn_conv(g, y, WEIGHTS(g, 20, 24, 1, 3, 3), NULL, NULL, NULL, one, one, 24));
+    y = tn_add(g, x, tn_conv(g, y, WEIGHTS(g, 21, 8, 24, 1, 1), NULL, NULL, NULL, NULL, NULL, 1));
+    return tn_reduce_mean(g, y, 2, (const int[]){2, 3}, false);
 }
 
 static tn_value heads(tn_graph *g, tn_value x, uint64_t seed) {
@@ -109,8 +119,8 @@ static tn_value control(tn_graph *g, net_kind kind, tn_value x) {
 }
 
 static int sizes_of(net_kind kind, int64_t n, int64_t t, int64_t *dims) {
-    const int64_t all[NET_KINDS][4] = {{n, 32}, {n, 3, t, t}, {n, t, 32}, {n, t}, {n, t}, {n, t}};
-    static const int ranks[NET_KINDS] = {2, 4, 3, 2, 2, 2};
+    const int64_t all[NET_KINDS][4] = {{n, 32}, {n, 3, t, t}, {n, 8, t, t}, {n, t, 32}, {n, t}, {n, t}, {n, t}};
+    static const int ranks[NET_KINDS] = {2, 4, 4, 3, 2, 2, 2};
     for (int i = 0; i < ranks[kind]; i++)
         dims[i] = all[kind][i];
     return ranks[kind];
@@ -120,15 +130,20 @@ tn_graph *net_build(tn_heap *heap, net_kind kind, int64_t n, int64_t t) {
     tn_graph *g = tn_graph_create_in(heap);
     tn_dim sizes[2] = {n < 0 ? tn_dim_symbol(g, "N") : tn_dim_const(g, n),
                        t < 0 ? tn_dim_symbol(g, "T") : tn_dim_const(g, t)};
-    const tn_dim c3 = tn_dim_const(g, 3), c32 = tn_dim_const(g, 32);
-    const tn_dim all[NET_KINDS][4] = {{sizes[0], c32},           {sizes[0], c3, sizes[1], sizes[1]},
-                                      {sizes[0], sizes[1], c32}, {sizes[0], sizes[1]},
-                                      {sizes[0], sizes[1]},      {sizes[0], sizes[1]}};
+    const tn_dim c3 = tn_dim_const(g, 3), c8 = tn_dim_const(g, 8), c32 = tn_dim_const(g, 32);
+    const tn_dim all[NET_KINDS][4] = {{sizes[0], c32},
+                                      {sizes[0], c3, sizes[1], sizes[1]},
+                                      {sizes[0], c8, sizes[1], sizes[1]},
+                                      {sizes[0], sizes[1], c32},
+                                      {sizes[0], sizes[1]},
+                                      {sizes[0], sizes[1]},
+                                      {sizes[0], sizes[1]}};
     int64_t dims[4];
     int rank = sizes_of(kind, n, t, dims);
     tn_value x = tn_region_add_arg(g, tn_graph_region(g), tn_type_tensor(g, TN_F32, rank, all[kind]), "x");
     tn_value y = kind == NET_MLP           ? mlp(g, x)
                  : kind == NET_CNN         ? cnn(g, x)
+                 : kind == NET_INVERTED    ? inverted(g, x)
                  : kind == NET_TRANSFORMER ? transformer(g, x)
                                            : control(g, kind, x);
     tn_set_output(g, "y", y);

@@ -7,6 +7,7 @@
 typedef enum net_kind {
     NET_MLP,         /* x [N, 32] */
     NET_CNN,         /* x [N, 3, T, T] */
+    NET_INVERTED,    /* x [N, 8, T, T]: channels are expanded, convolved each by itself, projected */
     NET_TRANSFORMER, /* x [N, T, 32]: a block of 4 heads */
     NET_BRANCH,      /* x [N, T]: if the sum is above 0 */
     NET_LOOP,        /* x [N, T]: a while of 5 trips */
