@@ -1,5 +1,5 @@
 """Tenon and its peers on the same model, inputs and threads, in turns: see bench/compare --help."""
-import argparse, glob, importlib.util, json, math, os, random, shutil, subprocess, sys, tempfile
+import argparse, importlib.util, json, math, os, random, signal, subprocess, sys, tempfile
 import numpy as np
 import onnx
 
@@ -41,6 +41,8 @@ class Worker:
     def answer(self):
         line = self.process.stdout.readline()
         if line:
+            # outside its turn a system is stopped: some keep their threads spinning for tens of milliseconds after a run
+            self.process.send_signal(signal.SIGSTOP)
             return json.loads(line)
         self.process.wait()
         lines = [l for l in self.process.stderr.read().splitlines() if l.strip()] or [f'exit {self.process.returncode}']
@@ -48,13 +50,19 @@ class Worker:
         return None
 
     def ask(self, runs):
+        self.process.send_signal(signal.SIGCONT)
         self.process.stdin.write(f'{runs}\n')
         self.process.stdin.flush()
         return self.answer()
 
     def end(self):
+        self.process.send_signal(signal.SIGCONT)
         self.process.stdin.close()
         self.process.wait()
+
+    def __del__(self):
+        if self.process.poll() is None:
+            self.process.kill()
 
 
 def bounds(ratios):
