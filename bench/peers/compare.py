@@ -33,10 +33,12 @@ def read_feed(path, dims, seed):
 
 
 class Worker:
-    def __init__(self, name, command):
+    def __init__(self, name, command, threads):
         self.name, self.rounds, self.error = name, [], ''
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True)
+        # processors of a shared machine are not equally fast at a time: all systems have the same ones
+        os.sched_setaffinity(self.process.pid, sorted(os.sched_getaffinity(0))[-threads:])
 
     def answer(self):
         line = self.process.stdout.readline()
@@ -108,7 +110,7 @@ def compare(path, threads, a, scratch):
         command = ([a.worker, path, str(threads), out, *words] if name == 'tenon' else
                    [sys.executable, os.path.join(HERE, 'worker.py'), name, path, str(threads), out,
                     os.path.join(scratch, 'feed.json')])
-        w = Worker(name, command)
+        w = Worker(name, command, threads)
         said = w.answer()
         if said:
             started[name] = {**said, 'name': name}

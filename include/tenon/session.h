@@ -49,8 +49,9 @@ typedef struct tn_session_options {
     bool
         measure; /* cpu: a run takes memory as any other, but computes nothing, and always ends with TN_ERR_LIMIT, the largest values
                     named. tn_session_measured tells under which limit of the heap the same would succeed */
-    int spin_microseconds; /* how long threads look for more work before they sleep: 0: the default, 30; below 0: not at all; at most
-                              1000000. Longer answers sooner where calls follow each other, and takes processor time from others */
+    int spin_microseconds; /* how long threads look for more work before they sleep: 0: the default, 30, and 300 while a run is under way;
+                              below 0: not at all; at most 1000000. Longer answers sooner where calls follow each other, and takes
+                              processor time from others */
     bool
         describe_only; /* to look at with tn_session_describe and tn_session_graph: weights are not read, it does not run */
 } tn_session_options;

@@ -22,6 +22,16 @@ void tn_pool_run(tn_pool *pool, int64_t pieces, void (*run)(void *ctx, int64_t p
    it in the next such run, and finds it in its own caches. */
 void tn_pool_run_ends(tn_pool *pool, int64_t pieces, void (*run)(void *ctx, int64_t piece), void *ctx);
 
+/* A task: several such calls, one soon after the other. Until it ends, threads that wait spin for longer (300 us, where tn_pool_spin says nothing
+   else); if it is `shared`, parked workers wake up at its begin, not at its first call. Tasks of several threads may overlap, and the one that
+   forks is not ended in the child. */
+typedef struct tn_pool_task {
+    uint64_t jobs;
+} tn_pool_task;
+tn_pool_task tn_pool_task_begin(tn_pool *pool, bool shared);
+/* Whether calls were made on several threads meanwhile: what a like task may be told at its begin. */
+bool tn_pool_task_end(tn_pool *pool, tn_pool_task task);
+
 typedef struct tn_mutex tn_mutex;
 tn_mutex *tn_mutex_create(tn_heap *heap);
 void tn_mutex_destroy(tn_heap *heap, tn_mutex *mutex);

@@ -13,6 +13,7 @@
 #define GROUP 256             /* summed elements: a panel of so many stays in L1 */
 #define BLOCK_BYTES (1 << 18) /* of a block's transformed inputs */
 #define TILES_LEAST 24        /* of a block: fewer, and weights pass too often */
+#define TILES_FEW 6           /* so many still fill a register tile's rows */
 #define BLOCK_MOST (8 << 20)  /* bytes, whatever that says */
 #define TILES_MOST 96
 #define WORTH (1 << 17) /* multiply-adds: less is not worth another thread */
@@ -80,11 +81,14 @@ static void cut(winograd *w, int threads) {
     double worth = (double)w->tiles * (double)points * (double)w->channels * (double)w->columns / WORTH;
     int64_t wanted = threads > 1 ? 4 * threads : 1;
     wanted = worth < 1 ? 1 : worth < (double)wanted ? (int64_t)worth : wanted;
-    int64_t even = ceil_div(w->tiles, wanted);
-    most = even < most && even >= TILES_LEAST ? even : most;
+    int64_t sharers = wanted < threads ? wanted : threads, even = ceil_div(w->tiles, wanted);
+    even = even < TILES_LEAST ? TILES_LEAST : even;
+    if (even > w->tiles / sharers) /* a span transforms what its neighbour does: rather few tiles */
+        even = w->tiles / sharers < TILES_FEW ? TILES_FEW : ceil_div(w->tiles, sharers);
+    most = even < most ? even : most;
     w->block = ceil_div(w->tiles, ceil_div(w->tiles, most));
     w->blocks = ceil_div(w->tiles, w->block);
-    w->spans = w->blocks >= wanted ? 1 : ceil_div(wanted, w->blocks);
+    w->spans = w->blocks >= sharers ? 1 : ceil_div(sharers, w->blocks);
     w->spans = w->spans > w->panels ? w->panels : w->spans;
     w->span = ceil_div(w->panels, w->spans);
     w->spans = ceil_div(w->panels, w->span);

@@ -536,7 +536,9 @@ tn_status tn_frame_run(tn_frame *f, const tn_execute_options *options, tn_object
     for (uint32_t i = 0; i < outputs; i++)
         out[i] = NULL;
     begin(f);
+    tn_pool_task task = tn_pool_task_begin(options->pool, f->shared);
     tn_status status = run(f, in, out);
+    f->shared = tn_pool_task_end(options->pool, task);
     size_t refused = tn_heap_cache_refused(f->cache);
     if (status == TN_ERR_MEMORY && refused)
         status = restate(refused);

@@ -111,6 +111,31 @@ static void test_idle(void **state) {
     free(c);
 }
 
+static void test_task(void **state) {
+    counts *c = calloc(1, sizeof *c);
+    (void)state;
+    for (int threads = 1; threads <= 4; threads++) {
+        tn_pool *pool = tn_pool_create(NULL, threads);
+        assert_non_null(pool);
+        bool shared = false;
+        for (int round = 0; round < 20; round++) {
+            tn_pool_task task = tn_pool_task_begin(pool, shared), other = tn_pool_task_begin(pool, !shared);
+            assert_false(tn_pool_task_end(pool, other));
+            if (round % 3)
+                tn_pool_run(pool, 7, count_piece, c);
+            shared = tn_pool_task_end(pool, task);
+            assert_int_equal(shared, threads > 1 && round % 3 != 0);
+            if (round % 3)
+                check_counts(c, 7);
+            if (round % 5 == 0)
+                nanosleep(&(struct timespec){0, 1000000}, NULL); /* workers park */
+        }
+        tn_pool_destroy(pool);
+    }
+    assert_false(tn_pool_task_end(NULL, tn_pool_task_begin(NULL, true)));
+    free(c);
+}
+
 static void nested_inner(void *ctx, int64_t piece) {
     (void)piece;
     atomic_fetch_add(&((counts *)ctx)->nested, 1);
@@ -333,15 +358,11 @@ static void test_mutex(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_once),
-        cmocka_unit_test(test_parking),
-        cmocka_unit_test(test_idle),
-        cmocka_unit_test(test_nested),
-        cmocka_unit_test(test_concurrent),
-        cmocka_unit_test(test_parallel),
-        cmocka_unit_test(test_floating_point_mode),
-        cmocka_unit_test(test_fork),
-        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_each_once), cmocka_unit_test(test_parking),
+        cmocka_unit_test(test_idle),      cmocka_unit_test(test_task),
+        cmocka_unit_test(test_nested),    cmocka_unit_test(test_concurrent),
+        cmocka_unit_test(test_parallel),  cmocka_unit_test(test_floating_point_mode),
+        cmocka_unit_test(test_fork),      cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_mutex),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
