@@ -166,8 +166,10 @@ static void piece(void *ctx, tn_strip_range *range) {
             across_parts(q, &s, &b, (double *)(void *)sums, parts);
         else
             across(q, &s, &b, sums);
-        round_sums(q, b.n * b.rows, sums, reduced);
-        tn_strip_run(&s, TN_STRIP_AFTER, &b, reduced);
+        bool round = q->acc != TN_STRIP_F32 || q->r->kernel->reduced != TN_F32;
+        if (round)
+            round_sums(q, b.n * b.rows, sums, reduced);
+        tn_strip_run(&s, TN_STRIP_AFTER, &b, round ? (void *)reduced : sums);
     }
 }
 

@@ -63,7 +63,7 @@ void tn_windows_begin(tn_windows *w, const tn_reduction *q) {
         w->outside[i] = identity_of(q);
 }
 
-static void run(const tn_windows *w, const tn_window_line *line, void *out) {
+static void run(const tn_windows *w, const tn_window_lines *line, void *out) {
     if (w->q->combine == TN_SCALAR_MAX)
         w->level->max(line, out);
     else
@@ -80,7 +80,7 @@ static void one(const tn_windows *w, const float *from, const int64_t *first, vo
             inside &= first[g] + w->guard[t][g] >= 0 && first[g] + w->guard[t][g] < a->guard[g].extent;
         tap[t] = inside ? from + w->offset[t] : w->outside;
     }
-    run(w, &(tn_window_line){.n = 1, .taps = w->taps, .step = 1, .a = tap}, out);
+    run(w, &(tn_window_lines){.n = 1, .taps = w->taps, .step = 1, .rows = 1, .a = tap}, out);
 }
 
 /* n outputs along `axis`, whose first window begins at `from`, where guards are `first`. */
@@ -120,7 +120,19 @@ static void line(const tn_windows *w, int axis, const float *from, const int64_t
         for (int g = 0; g < a->guards; g++)
             if (always[g] && (uint64_t)(first[g] + w->guard[t][g]) >= (uint64_t)a->guard[g].extent)
                 tap[t] = w->outside;
-    run(w, &(tn_window_line){.n = high - low, .taps = w->taps, .step = a->stride[axis], .a = tap}, out + low * bytes);
+    run(w, &(tn_window_lines){.n = high - low, .taps = w->taps, .step = a->stride[axis], .rows = 1, .a = tap},
+        out + low * bytes);
+}
+
+/* How many of `rows`, from the first on, guard g holds for all taps and outputs; `first`: its value where the first one's window begins. */
+static int64_t inside_rows(const tn_windows *w, const tn_strip_block *b, int g, int64_t first, int64_t rows) {
+    const tn_resolved_guard *q = &w->q->r->operand[0].guard[g];
+    int64_t least = first + w->low[g], most = first + w->high[g] + q->coef[b->axis] * (b->n - 1);
+    int64_t step = b->tile < 0 ? 0 : q->coef[b->tile];
+    if (least < 0 || most >= q->extent || step < 0)
+        return 0;
+    int64_t fit = step ? (q->extent - 1 - most) / step + 1 : rows;
+    return fit < rows ? fit : rows;
 }
 
 void tn_windows_block(const tn_windows *w, const tn_strip_block *b, void *sums) {
@@ -134,12 +146,32 @@ void tn_windows_block(const tn_windows *w, const tn_strip_block *b, void *sums) 
         for (int i = 0; i < r->outer; i++)
             first[g] += a->guard[g].coef[i] * b->at[i];
     }
-    for (int64_t row = 0; row < b->rows; row++, out += bytes) {
-        line(w, b->axis, from, first, b->n, out);
+    for (int64_t row = 0; row < b->rows;) {
+        int64_t rows = b->rows - row;
+        for (int g = 0; g < a->guards && rows; g++)
+            rows = inside_rows(w, b, g, first[g], rows);
+        if (rows) {
+            const float *tap[TN_WINDOW_TAPS];
+            for (int64_t t = 0; t < w->taps; t++)
+                tap[t] = from + w->offset[t];
+            run(w,
+                &(tn_window_lines){.n = b->n,
+                                   .taps = w->taps,
+                                   .step = a->stride[b->axis],
+                                   .rows = rows,
+                                   .apart = b->tile < 0 ? 0 : a->stride[b->tile],
+                                   .a = tap},
+                out);
+        } else {
+            line(w, b->axis, from, first, b->n, out);
+            rows = 1;
+        }
+        row += rows;
+        out += rows * bytes;
         if (b->tile < 0)
             continue;
-        from += a->stride[b->tile];
+        from += rows * a->stride[b->tile];
         for (int g = 0; g < a->guards; g++)
-            first[g] += a->guard[g].coef[b->tile];
+            first[g] += rows * a->guard[g].coef[b->tile];
     }
 }

@@ -8,15 +8,16 @@
 #define TN_WINDOW_STEP 4   /* elements between what neighbours read, at most */
 #define TN_WINDOW_GUARDS 3 /* at most */
 
-/* Output i is combined from a[t][i * step], t < taps, in that order. */
-typedef struct tn_window_line {
-    int64_t n, taps, step;
-    const float *const *a; /* [taps] */
-} tn_window_line;
+/* Output i of row r is combined from a[t][r * apart + i * step], t < taps, in that order; rows of n outputs lie one after the other. */
+typedef struct tn_window_lines {
+    int64_t n, taps, step, rows, apart;
+    const float **a; /* [taps]; moved from row to row */
+} tn_window_lines;
 
 typedef struct tn_window_level {
-    void (*max)(const tn_window_line *line, float *out);
-    void (*sum)(const tn_window_line *line, double *out); /* by the recipe of reduce.c; taps: TN_STRIP_LANES at most */
+    void (*max)(const tn_window_lines *lines, float *out);
+    void (*sum)(const tn_window_lines *lines,
+                double *out); /* by the recipe of reduce.c; taps: TN_STRIP_LANES at most */
 } tn_window_level;
 
 /* --- window.c: a reduction over few elements of f32 as lines of windows ------------------------------------------------------------------- */

@@ -21,30 +21,36 @@ static __attribute__((noinline)) const float *together(int64_t n, const float *f
 
 /* The greatest: NaN wins. Where it is 0 nothing else is positive: -0 if all signs are set. */
 #define MAX_OF(most, signs, odd) ((odd) ? __builtin_nanf("") : (most) == 0 ? tn_vm_float((signs)&0x80000000u) : (most))
-#define MAX_TAP(t)                  \
-    {                               \
-        float x = a[t][i * step];   \
-        odd |= x != x ? -1 : 0;     \
-        signs &= tn_vm_bits(x);     \
-        most = most > x ? most : x; \
+#define MAX_FIRST                      \
+    float most = a[0][i * step];       \
+    uint32_t signs = tn_vm_bits(most); \
+    int odd = most != most ? -1 : 0;
+#define MAX_TAPS(s, t)                                \
+    {                                                 \
+        float x = a[s][i * step], y = a[t][i * step]; \
+        odd |= __builtin_isunordered(x, y) ? -1 : 0;  \
+        signs &= tn_vm_bits(x) & tn_vm_bits(y);       \
+        most = most > x ? most : x;                   \
+        most = most > y ? most : y;                   \
     }
 /* 3 x 3 and 2 x 2, tap by tap, so that an output stays in registers. */
 TN_VM void max_of_9(int64_t n, int64_t step, const float *const *restrict a, float *restrict to) {
     LOOP(n) {
-        float most = a[0][i * step];
-        uint32_t signs = tn_vm_bits(most);
-        int odd = most != most ? -1 : 0;
-        MAX_TAP(1)
-        MAX_TAP(2) MAX_TAP(3) MAX_TAP(4) MAX_TAP(5) MAX_TAP(6) MAX_TAP(7) MAX_TAP(8) to[i] = MAX_OF(most, signs, odd);
+        MAX_FIRST
+        MAX_TAPS(1, 2)
+        MAX_TAPS(3, 4)
+        MAX_TAPS(5, 6)
+        MAX_TAPS(7, 8)
+        to[i] = MAX_OF(most, signs, odd);
     }
 }
 
 TN_VM void max_of_4(int64_t n, int64_t step, const float *const *restrict a, float *restrict to) {
     LOOP(n) {
-        float most = a[0][i * step];
-        uint32_t signs = tn_vm_bits(most);
-        int odd = most != most ? -1 : 0;
-        MAX_TAP(1) MAX_TAP(2) MAX_TAP(3) to[i] = MAX_OF(most, signs, odd);
+        MAX_FIRST
+        MAX_TAPS(1, 2)
+        MAX_TAPS(3, 3)
+        to[i] = MAX_OF(most, signs, odd);
     }
 }
 
@@ -72,7 +78,7 @@ static void max_of_any(int64_t n, int64_t taps, int64_t step, const float *const
     }
 }
 
-static void max_line(const tn_window_line *w, float *out) {
+static void max_line(const tn_window_lines *w, float *out) {
     if (w->taps == 9 && w->step == 1)
         max_of_9(w->n, 1, w->a, out);
     else if (w->taps == 9 && w->step == 2)
@@ -113,7 +119,7 @@ static void sum_of_any(int64_t n, int64_t taps, int64_t step, const float *const
     }
 }
 
-static void sum_line(const tn_window_line *w, double *out) {
+static void sum_line(const tn_window_lines *w, double *out) {
     if (w->taps == 9 && w->step == 1)
         sum_of_9(w->n, 1, w->a, out);
     else if (w->taps == 9 && w->step == 2)
@@ -126,8 +132,23 @@ static void sum_line(const tn_window_line *w, double *out) {
         sum_of_any(w->n, w->taps, w->step, w->a, out);
 }
 
+static void next_row(const tn_window_lines *w) {
+    for (int64_t t = 0; t < w->taps; t++)
+        w->a[t] += w->apart;
+}
+
+static void max_lines(const tn_window_lines *w, float *out) {
+    for (int64_t row = 0; row < w->rows; row++, out += w->n, next_row(w))
+        max_line(w, out);
+}
+
+static void sum_lines(const tn_window_lines *w, double *out) {
+    for (int64_t row = 0; row < w->rows; row++, out += w->n, next_row(w))
+        sum_line(w, out);
+}
+
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
-const tn_window_level PASTE(tn_window_, TN_ISA) = {max_line, sum_line};
+const tn_window_level PASTE(tn_window_, TN_ISA) = {max_lines, sum_lines};
 
 #endif
