@@ -38,14 +38,14 @@ struct tn_frame {
     tn_heap_cache *cache;
     tn_heap *heap; /* the cache's: of what a run makes and no caller sees */
     tn_dim_env env;
-    int64_t *size;    /* by tn_size */
-    uint8_t *missing; /* by tn_size: it has no value in this binding (`size` is 0) */
-    void **slot;      /* by slot: base address */
-    int64_t *trip;    /* by loop: the number of its trip, and how many there are: 2 each */
-    bool backwards;   /* of the innermost: it is odd */
-    bool shared; /* several threads took part in the last run */
-    tn_object **object;                              /* by slot: retained; inputs, objects, fetched tensors */
-    tn_block *late;   /* by slot: memory of its own where it was not placed with its segment; NULL: all were */
+    int64_t *size;      /* by tn_size */
+    uint8_t *missing;   /* by tn_size: it has no value in this binding (`size` is 0) */
+    void **slot;        /* by slot: base address */
+    int64_t *trip;      /* by loop: the number of its trip, and how many there are: 2 each */
+    bool backwards;     /* of the innermost: it is odd */
+    bool shared;        /* several threads took part in the last run */
+    tn_object **object; /* by slot: retained; inputs, objects, fetched tensors */
+    tn_block *late;     /* by slot: memory of its own where it was not placed with its segment; NULL: all were */
     uint32_t lacking; /* how many sizes are missing; with any, or `late`, instructions are looked at before they run */
     uint64_t bytes;   /* charged to this run */
 
