@@ -42,7 +42,8 @@ TN_API void tn_model_destroy(tn_model *model);
 
 /* The graph as loaded (ONNX nodes for an ONNX file); frozen. */
 TN_API const tn_graph *tn_model_graph(const tn_model *model);
-/* Inputs and outputs. Names live as long as the model; an input with a default may be left out of a run. */
+/* Inputs and outputs. Names live as long as the model; an input with a default may be left out of a run. Sparse tensors are
+   the dense ones that they stand for. */
 TN_API uint32_t tn_model_input_count(const tn_model *model);
 TN_API const char *tn_model_input_name(const tn_model *model, uint32_t index);
 TN_API bool tn_model_input_has_default(const tn_model *model, uint32_t index);

@@ -113,9 +113,25 @@ static void note_fresh(void *ctx, uint32_t symbol) {
         *dims = NULL;
 }
 
+/* What the file declares of an input or output of the model, where that is kept, or NULL. */
+static const char *declaration(const inspection *f, bool output, uint32_t i) {
+    const char *name = output ? tn_model_output_name(f->model, i) : tn_model_input_name(f->model, i);
+    tn_text key;
+    tn_text_init(&key, NULL);
+    tn_text_printf(&key, TN_META_TYPE "%s", name);
+    const char *text = key.failed ? NULL : tn_graph_metadata(f->graph, key.data);
+    tn_text_free(&key);
+    return text;
+}
+
+/* Whether an input or output is, or holds, a sparse tensor in the file. */
+static bool is_sparse(const inspection *f, bool output, uint32_t i) {
+    const char *text = declaration(f, output, i), *found = text ? strstr(text, TN_SPARSE_TYPE) : NULL;
+    return found && found < text + strcspn(text, "["); /* not the name of a dimension */
+}
+
 /* What the file declares of an output whose shape inference does not know; NULL: it does, or nothing is declared. Nobody has checked it. */
 static const char *declared(const inspection *f, uint32_t output, const tn_graph *g, tn_type type) {
-    char key[512];
     const tn_dims *known = &g->dims;
     if (type.id && tn_type_kind(g, type) != TN_KIND_TENSOR)
         return NULL;
@@ -124,8 +140,7 @@ static const char *declared(const inspection *f, uint32_t output, const tn_graph
         tn_dim_symbols(&g->dims, tn_type_dims(g, type)[k], note_fresh, &known);
     if (rank >= 0 && known)
         return NULL;
-    snprintf(key, sizeof key, TN_META_TYPE "%s", tn_model_output_name(f->model, output));
-    return tn_graph_metadata(f->graph, key);
+    return declaration(f, true, output);
 }
 
 /* ---- text ---- */
@@ -195,7 +210,8 @@ static void put_values(const inspection *f, tn_text *out) {
         tn_type type = type_of(f, false, i, &g);
         tn_text_add(out, "  ");
         tn_cli_name(out, tn_model_input_name(f->model, i));
-        tn_text_printf(out, "  %s%s\n", tn_type_describe(g, type, text, sizeof text),
+        tn_text_printf(out, "  %s%s%s\n", tn_type_describe(g, type, text, sizeof text),
+                       is_sparse(f, false, i) ? "  (sparse)" : "",
                        tn_model_input_has_default(f->model, i) ? "  (has a default)" : "");
     }
     tn_text_add(out, "outputs:\n");
@@ -205,8 +221,8 @@ static void put_values(const inspection *f, tn_text *out) {
         const tn_graph *g;
         tn_type type = type_of(f, true, i, &g);
         const char *said = declared(f, i, g, type);
-        tn_text_printf(out, "  %s%s%s%s\n", tn_type_describe(g, type, text, sizeof text), said ? "  (declared " : "",
-                       said ? said : "", said ? ")" : "");
+        tn_text_printf(out, "  %s%s%s%s%s\n", tn_type_describe(g, type, text, sizeof text), said ? "  (declared " : "",
+                       said ? said : "", said ? ")" : "", is_sparse(f, true, i) ? "  (sparse)" : "");
     }
 }
 
@@ -318,6 +334,8 @@ static void put_json_values(const inspection *f, tn_text *out) {
                 tn_text_add(out, ", \"declared\": ");
                 tn_text_json(out, said, strlen(said));
             }
+            if (is_sparse(f, outputs, i))
+                tn_text_add(out, ", \"sparse\": true");
             if (!outputs)
                 tn_text_printf(out, ", \"has_default\": %s",
                                tn_model_input_has_default(f->model, i) ? "true" : "false");

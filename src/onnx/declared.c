@@ -10,10 +10,17 @@ enum { MAX_WARNINGS = 50 };
 
 /* --- comparing ---------------------------------------------------------------------------------------------------------------------- */
 
+/* The length of "sparse(" before the type of a tensor, if it stands there: the value is the dense tensor. */
+static size_t sparse_prefix(const char *text, size_t length) {
+    size_t prefix = sizeof TN_SPARSE_TYPE - 1;
+    return length > prefix && memcmp(text, TN_SPARSE_TYPE, prefix) == 0 ? prefix : 0;
+}
+
 /* Whether what the file declares ("f32[1,N,?]"; tensors alone say something) can be the type of a value; `single`: a scalar may be
    declared as [1]. */
 static bool agrees(const tn_graph *g, tn_value value, bool single, const char *declared) {
     tn_type type = tn_value_type(g, value);
+    declared += sparse_prefix(declared, strlen(declared));
     const char *p = declared + strcspn(declared, "[");
     if (!type.id || tn_type_kind(g, type) != TN_KIND_TENSOR || *p != '[' ||
         memchr(declared, '(', (size_t)(p - declared)))
@@ -151,7 +158,10 @@ static size_t type_in(tn_string s) {
     char dtype[16];
     for (size_t i = 0; i + 2 < s.length; i++) {
         const char *type = s.data + i + 2, *bracket = memchr(type, '[', s.length - i - 2);
-        if (memcmp(s.data + i, ": ", 2) != 0 || !bracket || (size_t)(bracket - type) >= sizeof dtype)
+        if (memcmp(s.data + i, ": ", 2) != 0 || !bracket)
+            continue;
+        type += sparse_prefix(type, (size_t)(bracket - type));
+        if ((size_t)(bracket - type) >= sizeof dtype)
             continue;
         memcpy(dtype, type, (size_t)(bracket - type));
         dtype[bracket - type] = 0;

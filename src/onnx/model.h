@@ -32,7 +32,9 @@
 #define TN_META_OPSET "opset:" /* "opset:ai.onnx" -> "17" */
 #define TN_META_PROP "prop:"   /* metadata_props */
 #define TN_META_TYPE \
-    "declared:" /* type the file declares for an inner value or output of the main graph: "f32[1,N,?]", "seq(f32[*])" */
+    "declared:" /* type the file declares for an inner value or output of the main graph: "f32[1,N,?]", "seq(f32[*])"; and for an input
+                   where it is or holds a sparse tensor: "sparse(f32[1,N])" */
+#define TN_SPARSE_TYPE "sparse(" /* in such a text; the graph's own type is the dense tensor's */
 /* Kept for writing back, as they stand in the file: fields of messages (wire format), where there are any. */
 #define TN_META_KEPT_MODEL "kept:model"
 #define TN_META_KEPT_GRAPH "kept:graph"

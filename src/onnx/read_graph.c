@@ -103,6 +103,8 @@ static tn_status read_input(tn_onnx_reader *r, tn_slice message, tn_region regio
         status = value.id ? tn_onnx_bind(r, name, value) : tn_error_status();
     }
     if (status == TN_OK && main)
+        status = tn_onnx_declare(r, name, type_message, true);
+    if (status == TN_OK && main)
         status = keep_info(r, message, name);
     if (status != TN_OK)
         tn_fail_where("input '%s'", tn_onnx_text(r, name));
@@ -191,7 +193,7 @@ static tn_status read_outputs(tn_onnx_reader *r, const graph_fields *g, tn_regio
         else if (status == TN_OK && !tn_onnx_lookup(r, name, &values[i]))
             status = tn_fail(TN_ERR_MODEL, "nothing makes the graph's output '%s'", tn_onnx_text(r, name));
         if (status == TN_OK && main) {
-            status = type.data ? tn_onnx_declare(r, name, type) : TN_OK;
+            status = type.data ? tn_onnx_declare(r, name, type, false) : TN_OK;
             if (status == TN_OK)
                 status = keep_info(r, g->outputs.data[i], name);
             if (status == TN_OK && !tn_vec_push(r->heap, &r->graph->output_name, name))
@@ -243,7 +245,7 @@ static tn_status read_fields(tn_onnx_reader *r, const graph_fields *g, tn_region
             if (!tn_onnx_name(r, text, &name))
                 return tn_error_status();
             if (type.data)
-                TN_TRY(tn_onnx_declare(r, name, type));
+                TN_TRY(tn_onnx_declare(r, name, type, false));
             TN_TRY(keep_info(r, g->declared.data[i], name));
         }
         tn_text kept;

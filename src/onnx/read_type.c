@@ -127,11 +127,11 @@ tn_status tn_onnx_read_type(tn_onnx_reader *r, tn_slice message, int depth, tn_t
     TN_TRY(w.status);
     switch (which) {
     case 0: return TN_OK;
-    case 1: return make_tensor_type(r, body, type);
+    case 1:
+    case 8: return make_tensor_type(r, body, type); /* sparse: the tensor that it stands for */
     case 4:
     case 5:
     case 9: break;
-    case 8: return tn_fail(TN_ERR_UNSUPPORTED, "not supported: a value that is a sparse tensor");
     default: return tn_fail(TN_ERR_UNSUPPORTED, "not supported: a value of an opaque type");
     }
     TN_TRY(inner_type(body, which == 5 ? 2 : 1, &inner, &key));
@@ -215,18 +215,21 @@ tn_status tn_onnx_print_type(tn_slice message, int depth, tn_text *out) {
     TN_TRY(w.status);
     if (which == 1)
         return print_tensor_type(body, out);
-    if (which != 4 && which != 5 && which != 9)
+    if (which != 4 && which != 5 && which != 8 && which != 9)
         return TN_OK;
-    TN_TRY(inner_type(body, which == 5 ? 2 : 1, &inner, &key));
+    if (which != 8)
+        TN_TRY(inner_type(body, which == 5 ? 2 : 1, &inner, &key));
     if (which == 5 && (key == 0 || key >= TN_DTYPE_COUNT))
         return TN_OK;
     size_t start = out->len;
     if (which == 5)
         tn_text_printf(out, "map(%s,", tn_dtype_name((tn_dtype)key));
     else
-        tn_text_add(out, which == 4 ? "seq(" : "optional(");
+        tn_text_add(out, which == 4 ? "seq(" : which == 8 ? TN_SPARSE_TYPE : "optional(");
     size_t before = out->len;
-    if (inner.data)
+    if (which == 8)
+        TN_TRY(print_tensor_type(body, out));
+    else if (inner.data)
         TN_TRY(tn_onnx_print_type(inner, depth + 1, out));
     if (out->len == before && !out->failed) { /* nothing is said about the elements */
         out->len = start;
@@ -237,17 +240,20 @@ tn_status tn_onnx_print_type(tn_slice message, int depth, tn_text *out) {
     return TN_OK;
 }
 
-tn_status tn_onnx_declare(tn_onnx_reader *r, uint32_t name, tn_slice type) {
+tn_status tn_onnx_declare(tn_onnx_reader *r, uint32_t name, tn_slice type, bool sparse_only) {
     tn_text key, text;
     tn_text_init(&key, r->heap);
     tn_text_init(&text, r->heap);
     tn_status status = tn_onnx_print_type(type, 0, &text);
-    if (status == TN_OK && text.len) {
+    bool noted = text.len && (!sparse_only || strstr(text.data, TN_SPARSE_TYPE));
+    if (status == TN_OK && text.failed)
+        status = tn_error_status();
+    if (status == TN_OK && noted) {
         tn_text_printf(&key, TN_META_TYPE "%s", tn_onnx_text(r, name));
-        if (key.failed || text.failed)
+        if (key.failed)
             status = tn_error_status();
     }
-    if (status == TN_OK && text.len) {
+    if (status == TN_OK && noted) {
         /* not tn_graph_set_metadata: it looks for the key in a list, and there may be many */
         tn_graph *g = r->graph;
         uint32_t k = tn_strings_add(&g->strings, key.data, key.len),

@@ -55,8 +55,9 @@ tn_status tn_onnx_read_type(tn_onnx_reader *r, tn_slice message, int depth, tn_t
 tn_status tn_onnx_read_value_info(tn_slice message, tn_slice *name, tn_slice *type);
 /* A TypeProto as text ("f32[N,?,3]", "seq(f32[*])"); nothing when it says nothing. */
 tn_status tn_onnx_print_type(tn_slice message, int depth, tn_text *out);
-/* Notes what the file declares about a value, as TN_META_TYPE. */
-tn_status tn_onnx_declare(tn_onnx_reader *r, uint32_t name, tn_slice type);
+/* Notes what the file declares about a value, as TN_META_TYPE; `sparse_only`: where it speaks of sparse tensors, which the graph's types do
+   not. */
+tn_status tn_onnx_declare(tn_onnx_reader *r, uint32_t name, tn_slice type, bool sparse_only);
 
 /* Fills order[count] so that every node comes after those it reads, otherwise as in the file. Refuses values made twice and
    cycles, by name; of two Constant nodes for one value the last one is kept. *kept: the nodes in `order`. */

@@ -12,7 +12,7 @@ typedef struct reader {
 
 typedef TN_VEC(tn_object *) object_vec;
 
-static tn_object *read_any(reader *r, tn_slice s, tn_kind kind);
+static tn_object *read_any(reader *r, tn_slice s, tn_kind kind, bool sparse);
 
 static void release(reader *r, object_vec *items) {
     for (uint32_t i = 0; i < items->len; i++)
@@ -20,8 +20,8 @@ static void release(reader *r, object_vec *items) {
     tn_vec_free(r->source.heap, items);
 }
 
-static tn_status push(reader *r, object_vec *items, tn_slice s, tn_kind kind) {
-    tn_object *item = read_any(r, s, kind);
+static tn_status push(reader *r, object_vec *items, tn_slice s, tn_kind kind, bool sparse) {
+    tn_object *item = read_any(r, s, kind, sparse);
     if (!item)
         return tn_error_status();
     if (!tn_vec_push(r->source.heap, items, item)) {
@@ -33,7 +33,8 @@ static tn_status push(reader *r, object_vec *items, tn_slice s, tn_kind kind) {
 
 /* SequenceProto.DataType to a kind; -1: undefined, -2: one that is not read. */
 static int element_kind(uint64_t type) {
-    static const int kinds[] = {-1, TN_KIND_TENSOR, -2, TN_KIND_SEQUENCE, TN_KIND_MAP, TN_KIND_OPTIONAL};
+    static const int kinds[] = {-1,          TN_KIND_TENSOR,  TN_KIND_TENSOR, TN_KIND_SEQUENCE,
+                                TN_KIND_MAP, TN_KIND_OPTIONAL}; /* the second tensor is sparse */
     return type < sizeof kinds / sizeof *kinds ? kinds[type] : -2;
 }
 
@@ -49,6 +50,7 @@ static tn_object *read_sequence(reader *r, tn_slice s) {
         switch (f.key) {
         case TN_WIRE_KEY(2, TN_WIRE_VARINT): type = f.value; break;
         case TN_WIRE_KEY(3, TN_WIRE_BYTES):
+        case TN_WIRE_KEY(4, TN_WIRE_BYTES):
         case TN_WIRE_KEY(5, TN_WIRE_BYTES):
         case TN_WIRE_KEY(6, TN_WIRE_BYTES):
         case TN_WIRE_KEY(7, TN_WIRE_BYTES): {
@@ -56,12 +58,9 @@ static tn_object *read_sequence(reader *r, tn_slice s) {
             if (items.len && tn_object_kind(items.data[0]) != kind)
                 status = tn_fail(TN_ERR_MODEL, "a sequence of elements of different kinds");
             else
-                status = push(r, &items, tn_wire_slice(&f), kind);
+                status = push(r, &items, tn_wire_slice(&f), kind, f.key >> 3 == 4);
             break;
         }
-        case TN_WIRE_KEY(4, TN_WIRE_BYTES):
-            status = tn_fail(TN_ERR_UNSUPPORTED, "not supported: a sequence of sparse tensors");
-            break;
         default: break;
         }
     if (status == TN_OK)
@@ -77,24 +76,25 @@ static tn_object *read_sequence(reader *r, tn_slice s) {
 static tn_object *read_optional(reader *r, tn_slice s) {
     tn_slice value = {0};
     int kind = -1;
+    bool sparse = false;
     tn_wire w;
     tn_wire_field f;
     tn_wire_init(&w, s.data, s.size);
     while (tn_wire_next(&w, &f))
         switch (f.key) {
-        case TN_WIRE_KEY(3, TN_WIRE_BYTES): value = tn_wire_slice(&f), kind = TN_KIND_TENSOR; break;
+        case TN_WIRE_KEY(3, TN_WIRE_BYTES):
+        case TN_WIRE_KEY(4, TN_WIRE_BYTES):
+            value = tn_wire_slice(&f), kind = TN_KIND_TENSOR, sparse = f.key >> 3 == 4;
+            break;
         case TN_WIRE_KEY(5, TN_WIRE_BYTES): value = tn_wire_slice(&f), kind = TN_KIND_SEQUENCE; break;
         case TN_WIRE_KEY(6, TN_WIRE_BYTES): value = tn_wire_slice(&f), kind = TN_KIND_MAP; break;
         case TN_WIRE_KEY(7, TN_WIRE_BYTES): value = tn_wire_slice(&f), kind = TN_KIND_OPTIONAL; break;
-        case TN_WIRE_KEY(4, TN_WIRE_BYTES):
-            tn_fail(TN_ERR_UNSUPPORTED, "not supported: an optional sparse tensor");
-            return NULL;
         default: break;
         }
     if (w.status != TN_OK)
         return NULL;
     tn_object *inner = NULL;
-    if (kind >= 0 && !(inner = read_any(r, value, (tn_kind)kind)))
+    if (kind >= 0 && !(inner = read_any(r, value, (tn_kind)kind, sparse)))
         return NULL;
     tn_object *optional = tn_optional_create(r->source.heap, inner);
     tn_object_destroy(inner);
@@ -141,7 +141,7 @@ static tn_object *read_map(reader *r, tn_slice s) {
             tn_store_i64(dtype, key_tensor->data, i, keys.data[i]);
         else if (tn_tensor_set_string(key_tensor, i, (const char *)strings.data[i].data, strings.data[i].size) != TN_OK)
             goto done;
-    if (!(sequence = read_any(r, values, TN_KIND_SEQUENCE)))
+    if (!(sequence = read_any(r, values, TN_KIND_SEQUENCE, false)))
         goto done;
     if (tn_sequence_length(sequence) != (size_t)count)
         tn_fail(TN_ERR_MODEL, "a map of %" PRId64 " keys and %zu values", count, tn_sequence_length(sequence));
@@ -155,7 +155,21 @@ done:
     return map;
 }
 
-static tn_object *read_any(reader *r, tn_slice s, tn_kind kind) {
+/* Whether a message is a SparseTensorProto: its second field is the tensor of indices (which may lack where there are no values, but then
+   there are dimensions in the third), a TensorProto's is a number, its element type, without which it is none. */
+static bool is_sparse(tn_slice s) {
+    bool dense = false, sparse = false;
+    tn_wire w;
+    tn_wire_field f;
+    tn_wire_init(&w, s.data, s.size);
+    while (tn_wire_next(&w, &f)) {
+        dense = dense || f.key == TN_WIRE_KEY(2, TN_WIRE_VARINT);
+        sparse = sparse || f.key == TN_WIRE_KEY(2, TN_WIRE_BYTES) || f.key >> 3 == 3;
+    }
+    return sparse && !dense;
+}
+
+static tn_object *read_any(reader *r, tn_slice s, tn_kind kind, bool sparse) {
     if (r->depth == TN_MAX_NESTING) {
         tn_fail(TN_ERR_LIMIT, "values are nested deeper than %d", TN_MAX_NESTING);
         return NULL;
@@ -164,7 +178,7 @@ static tn_object *read_any(reader *r, tn_slice s, tn_kind kind) {
     tn_object *object = NULL;
     switch (kind) {
     case TN_KIND_TENSOR: {
-        tn_tensor *t = tn_onnx_decode_tensor(&r->source, s, NULL);
+        tn_tensor *t = sparse ? tn_onnx_decode_sparse(&r->source, s, NULL) : tn_onnx_decode_tensor(&r->source, s, NULL);
         object = t ? tn_tensor_object(t) : NULL;
         break;
     }
@@ -178,7 +192,8 @@ static tn_object *read_any(reader *r, tn_slice s, tn_kind kind) {
 
 tn_object *tn_onnx_read_object(tn_heap *heap, const void *bytes, size_t size, tn_mapping *mapping, tn_kind kind) {
     reader r = {.source = {.heap = heap, .mapping = mapping}};
-    return read_any(&r, (tn_slice){bytes, size}, kind);
+    tn_slice s = {bytes, size};
+    return read_any(&r, s, kind, kind == TN_KIND_TENSOR && is_sparse(s));
 }
 
 tn_object *tn_onnx_read_object_file(tn_heap *heap, const char *path, tn_kind kind) {

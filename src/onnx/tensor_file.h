@@ -1,11 +1,12 @@
-/* Data files of the ONNX test layout: one TensorProto, SequenceProto, OptionalProto or MapProto a file. */
+/* Data files of the ONNX test layout: one TensorProto, SparseTensorProto, SequenceProto, OptionalProto or MapProto a file. */
 #ifndef TN_ONNX_TENSOR_FILE_H
 #define TN_ONNX_TENSOR_FILE_H
 
 #include "base/buffer.h"
 #include "ir/tensor.h"
 
-/* The object of a message of the given kind (of a sequence or optional, too: what the graph's type says). `mapping`: that the
+/* The object of a message of the given kind (of a sequence or optional, too: what the graph's type says); a sparse tensor becomes the
+   dense one it stands for. `mapping`: that the
    bytes lie in, which the object then keeps; NULL: data is copied. NULL with the error set. */
 tn_object *tn_onnx_read_object(tn_heap *heap, const void *bytes, size_t size, tn_mapping *mapping, tn_kind kind);
 /* The same of a file, mapped. `where` names it. */

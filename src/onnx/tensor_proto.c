@@ -416,15 +416,33 @@ static tn_status sparse_position(const tn_tensor *indices, int64_t k, int rank, 
     return TN_OK;
 }
 
+tn_status tn_onnx_copy_element(tn_tensor *to, int64_t at, const tn_tensor *from, int64_t k) {
+    tn_dtype dtype = (tn_dtype)to->dtype;
+    size_t element = (size_t)tn_dtype_bits(dtype) / 8;
+    tn_string s;
+    if (dtype == TN_STRING) {
+        TN_TRY(tn_tensor_get_string(from, k, &s));
+        return tn_tensor_set_string(to, at, s.data, s.length);
+    }
+    if (!element) /* packed */
+        tn_store_f64(dtype, to->data, at, tn_load_f64(dtype, from->data, k));
+    else
+        memcpy((uint8_t *)to->data + (size_t)at * element, (const uint8_t *)from->data + (size_t)k * element, element);
+    return TN_OK;
+}
+
 static tn_status sparse_fill(tn_tensor *dense, const tn_tensor *values, const tn_tensor *indices) {
-    size_t element = (size_t)tn_dtype_bits((tn_dtype)dense->dtype) / 8;
     for (int64_t k = 0; k < values->count; k++) {
         int64_t at;
         TN_TRY(sparse_position(indices, k, dense->rank, dense->dims, dense->count, &at));
-        memcpy((uint8_t *)dense->data + (size_t)at * element, (const uint8_t *)values->data + (size_t)k * element,
-               element);
+        TN_TRY(tn_onnx_copy_element(dense, at, values, k));
     }
     return TN_OK;
+}
+
+/* Whether bytes made of those stored are too many, and more than are always allowed. */
+static bool too_empty(uint64_t stored, uint64_t made, uint64_t always) {
+    return made > always && (made - 1) / TN_ONNX_SPARSE_FACTOR >= stored;
 }
 
 static tn_tensor *densify(tn_onnx_source *s, const tn_tensor *values, const tn_tensor *indices, int rank,
@@ -434,19 +452,19 @@ static tn_tensor *densify(tn_onnx_source *s, const tn_tensor *values, const tn_t
     size_t bytes;
     if (tn_dims_count(rank, dims, &count) != TN_OK || tn_dtype_bytes(dtype, count, &bytes) != TN_OK)
         return NULL;
-    if (dtype == TN_STRING || tn_dtype_is_subbyte(dtype)) {
-        tn_fail(TN_ERR_UNSUPPORTED, "not supported: a sparse tensor of %s", tn_dtype_name(dtype));
-        return NULL;
-    }
-    bool pairs = indices->rank == 2 && indices->dims[0] == values->count && indices->dims[1] == rank;
-    if (indices->dtype != TN_I64 || values->rank != 1 ||
-        !(pairs || (indices->rank == 1 && indices->count == values->count))) {
+    bool listed = !indices ? values->count == 0
+                           : indices->dtype == TN_I64 && indices->rank >= 1 && indices->dims[0] == values->count &&
+                                 (indices->rank == 1 || (indices->rank == 2 && indices->dims[1] == rank));
+    if (values->rank != 1 || !listed) {
         tn_fail(TN_ERR_MODEL, "the indices of a sparse tensor must be i64[values] or i64[values, rank]");
         return NULL;
     }
-    size_t limit = stored > SIZE_MAX / TN_ONNX_SPARSE_FACTOR ? SIZE_MAX : stored * TN_ONNX_SPARSE_FACTOR;
-    if (bytes > ((size_t)16 << 20) && bytes > limit) {
-        tn_fail(TN_ERR_LIMIT, "a sparse tensor of %zu stored bytes would take %zu", stored, bytes);
+    s->sparse_stored += stored;
+    s->sparse_made += bytes < UINT64_MAX - s->sparse_made ? bytes : UINT64_MAX - s->sparse_made;
+    if (too_empty(stored, bytes, (uint64_t)16 << 20) ||
+        too_empty(s->sparse_stored, s->sparse_made, (uint64_t)64 << 20)) {
+        tn_fail(TN_ERR_LIMIT, "a sparse tensor of %zu stored bytes would take %zu, with those before %" PRIu64, stored,
+                bytes, s->sparse_made);
         return NULL;
     }
     if (admit(s, bytes) != TN_OK)
@@ -479,12 +497,12 @@ tn_tensor *tn_onnx_decode_sparse(tn_onnx_source *s, tn_slice message, tn_slice *
     if (w.status != TN_OK)
         return NULL;
     tn_tensor *dense = NULL, *v = NULL, *i = NULL;
-    if (!values.data || !indices.data)
-        tn_fail(TN_ERR_MODEL, "a sparse tensor without %s", values.data ? "indices" : "values");
+    if (!values.data)
+        tn_fail(TN_ERR_MODEL, "a sparse tensor without values");
     else if ((v = tn_onnx_decode_tensor(s, values, &label)) != NULL &&
-             (i = tn_onnx_decode_tensor(s, indices, NULL)) != NULL)
-        dense = densify(s, v, i, p.rank, p.dims, tn_tensor_bytes(v) + tn_tensor_bytes(i));
-    if (!dense && v && i)
+             (!indices.data || (i = tn_onnx_decode_tensor(s, indices, NULL)) != NULL))
+        dense = densify(s, v, i, p.rank, p.dims, tn_tensor_bytes(v) + (i ? tn_tensor_bytes(i) : 0));
+    if (!dense && v)
         tn_fail_where("sparse tensor '" TN_SLICE_FMT "'", TN_SLICE_ARG(label));
     tn_tensor_destroy(v);
     tn_tensor_destroy(i);

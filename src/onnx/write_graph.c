@@ -5,15 +5,6 @@
 
 /* --- the main graph --------------------------------------------------------------------------------------------------------------- */
 
-static void put_kept(tn_onnx_writer *w, const char *key, tn_wire_out *out) {
-    const tn_graph *g = w->graph;
-    uint64_t at;
-    uint32_t id = tn_strings_find(&g->strings, key, strlen(key));
-    if (id != UINT32_MAX && tn_map_get(&w->declared, id, &at))
-        tn_wire_out_raw(out, tn_strings_text(&g->strings, g->metadata.data[at].value),
-                        tn_strings_length(&g->strings, g->metadata.data[at].value));
-}
-
 /* Outputs whose value is called otherwise: an input, a constant, a value that is an output already. */
 static void put_copy(tn_onnx_writer *w, const char *from, const char *to, tn_wire_out *out) {
     tn_wire_out node;
@@ -32,7 +23,7 @@ static tn_status put_inputs(tn_onnx_writer *w, tn_wire_out *out) {
         const char *name = tn_onnx_name_of(w, input);
         tn_onnx_write_value(w, input, name, 11, out);
         if (value)
-            TN_TRY(tn_onnx_write_constant(w, value, name, true, 5, out));
+            TN_TRY(tn_onnx_write_initializer(w, value, name, true, out));
     }
     return TN_OK;
 }
@@ -95,7 +86,9 @@ static tn_status put_main(tn_onnx_writer *w, tn_region region, tn_wire_out *out)
     TN_TRY(put_inputs(w, out));
     TN_TRY(put_outputs(w, out));
     TN_TRY(put_inner(w, out));
-    put_kept(w, TN_META_KEPT_GRAPH, out);
+    size_t length = 0;
+    const char *kept = tn_onnx_kept(w, TN_META_KEPT_GRAPH, "", &length, out);
+    tn_wire_out_raw(out, kept ? kept : "", length);
     return TN_OK;
 }
 
@@ -190,15 +183,11 @@ static tn_status put_function(tn_onnx_writer *w, const tn_function *f, const cha
 tn_status tn_onnx_write_functions(tn_onnx_writer *w, tn_wire_out *out) {
     const tn_graph *g = w->graph;
     for (uint32_t i = 0; i < g->function.len; i++) {
-        char key[600];
-        uint64_t at;
-        int n =
-            snprintf(key, sizeof key, TN_META_FUNCTION "%s", tn_strings_text(&g->strings, g->function.data[i].name));
-        uint32_t id = n < (int)sizeof key ? tn_strings_find(&g->strings, key, (size_t)n) : UINT32_MAX;
-        if (id == UINT32_MAX || !tn_map_get(&w->declared, id, &at))
-            continue;
-        TN_TRY(put_function(w, &g->function.data[i], tn_strings_text(&g->strings, g->metadata.data[at].value),
-                            tn_strings_length(&g->strings, g->metadata.data[at].value), out));
+        size_t length;
+        const char *name = tn_strings_text(&g->strings, g->function.data[i].name),
+                   *kept = tn_onnx_kept(w, TN_META_FUNCTION, name, &length, out);
+        if (kept)
+            TN_TRY(put_function(w, &g->function.data[i], kept, length, out));
     }
     return TN_OK;
 }

@@ -210,12 +210,12 @@ static tn_status put_constant_node(tn_onnx_writer *w, tn_node node, tn_wire_out 
     return status;
 }
 
-static bool was_sparse(const tn_onnx_writer *w, const char *name) {
-    char key[512];
-    uint64_t at;
-    int n = snprintf(key, sizeof key, TN_META_SPARSE "%s", name);
-    uint32_t id = n < (int)sizeof key ? tn_strings_find(&w->graph->strings, key, (size_t)n) : UINT32_MAX;
-    return id != UINT32_MAX && tn_map_get(&w->declared, id, &at);
+tn_status tn_onnx_write_initializer(tn_onnx_writer *w, tn_tensor *tensor, const char *name, bool main,
+                                    tn_wire_out *out) {
+    size_t length;
+    if (main && tn_onnx_kept(w, TN_META_SPARSE, name, &length, out))
+        return tn_onnx_write_sparse(w, tensor, name, 15, out);
+    return tn_onnx_write_constant(w, tensor, name, true, 5, out);
 }
 
 static tn_status put_initializer(tn_onnx_writer *w, tn_node node, tn_wire_out *out) {
@@ -223,9 +223,8 @@ static tn_status put_initializer(tn_onnx_writer *w, tn_node node, tn_wire_out *o
     const char *name = tn_onnx_name_of(w, tn_node_output(w->graph, node, 0));
     if (!*name)
         return TN_OK; /* nobody reads it */
-    if (tn_node_parent(w->graph, node).id == tn_graph_region(w->graph).id && was_sparse(w, name))
-        return tn_onnx_write_sparse(w, tensor, name, 15, out);
-    return tn_onnx_write_constant(w, tensor, name, true, 5, out);
+    bool main = tn_node_parent(w->graph, node).id == tn_graph_region(w->graph).id;
+    return tn_onnx_write_initializer(w, tensor, name, main, out);
 }
 
 tn_status tn_onnx_write_nodes(tn_onnx_writer *w, tn_region region, bool function, tn_wire_out *out) {

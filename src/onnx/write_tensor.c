@@ -1,7 +1,9 @@
 /* TensorProto, inside the model or in its data file, and SparseTensorProto. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
+#include "onnx/tensor_proto.h"
 #include "onnx/writer.h"
 
 enum { ALIGN_SMALL = 64, ALIGN_LARGE = 4096, LARGE = 65536 };
@@ -85,32 +87,37 @@ tn_status tn_onnx_write_constant(tn_onnx_writer *w, tn_tensor *tensor, const cha
     return status;
 }
 
+/* `element`: bytes of one; 0: strings, packed numbers. */
 static bool is_set(const tn_tensor *t, int64_t i, size_t element) {
     static const uint8_t zero[16];
+    tn_string s;
+    if (t->dtype == TN_STRING)
+        return tn_tensor_get_string(t, i, &s) == TN_OK && s.length;
+    if (!element) {
+        double value = tn_load_f64((tn_dtype)t->dtype, t->data, i);
+        return value != 0 || signbit(value);
+    }
     return memcmp((const char *)t->data + (size_t)i * element, zero, element) != 0;
 }
 
 tn_status tn_onnx_write_sparse(tn_onnx_writer *w, tn_tensor *tensor, const char *name, uint32_t field,
                                tn_wire_out *out) {
-    size_t element =
-        tensor->dtype == TN_STRING ? 0 : (size_t)tn_dtype_bits((tn_dtype)tensor->dtype) / 8; /* 0: packed ones, too */
+    tn_dtype dtype = (tn_dtype)tensor->dtype;
+    size_t element = (size_t)tn_dtype_bits(dtype) / 8;
     tn_tensor *t = whole(w, tensor);
     if (!t)
         return tn_error_status();
-    if (!element || element > 16)
-        return tn_fail(TN_ERR_UNSUPPORTED, "not supported: writing a sparse tensor of %s",
-                       tn_dtype_name((tn_dtype)t->dtype));
     int64_t count = 0, at = 0;
     for (int64_t i = 0; i < t->count; i++)
         count += is_set(t, i, element);
-    tn_tensor *values = tn_tensor_new(w->heap, (tn_dtype)t->dtype, 1, &count),
+    tn_tensor *values = tn_tensor_create_in(w->heap, dtype, 1, &count),
               *indices = tn_tensor_new(w->heap, TN_I64, 1, &count);
     tn_wire_out message;
     tn_wire_out_init(&message, w->heap);
     tn_status status = values && indices ? TN_OK : tn_error_status();
     for (int64_t i = 0; i < t->count && status == TN_OK; i++)
         if (is_set(t, i, element)) {
-            memcpy((char *)values->data + (size_t)at * element, (const char *)t->data + (size_t)i * element, element);
+            status = tn_onnx_copy_element(values, at, t, i);
             ((int64_t *)indices->data)[at++] = i;
         }
     tn_tensor *made[] = {values, indices};

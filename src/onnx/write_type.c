@@ -93,7 +93,7 @@ static bool eat_dtype(reading *r, const char *stop, uint64_t *dtype) {
     return *dtype != 0;
 }
 
-static bool eat_tensor(reading *r, tn_wire_out *type) {
+static bool eat_tensor(reading *r, uint32_t which, tn_wire_out *type) {
     tn_wire_out body, shape;
     uint64_t dtype;
     bool good = eat_dtype(r, "[,)", &dtype) && eat(r, "[");
@@ -108,7 +108,7 @@ static bool eat_tensor(reading *r, tn_wire_out *type) {
         good = good && (r->at[-1] == ']' || eat(r, "]"));
         tn_wire_out_message(&body, 2, &shape);
     }
-    tn_wire_out_message(type, 1, &body);
+    tn_wire_out_message(type, which, &body);
     return good;
 }
 
@@ -126,8 +126,10 @@ static bool eat_type(reading *r, uint32_t field, tn_wire_out *out) {
         good = eat_dtype(r, ",", &key) && eat(r, ",");
         tn_wire_out_number(&body, 1, key);
         good = good && eat_element(r, &body, 2, 5, &type);
+    } else if (eat(r, TN_SPARSE_TYPE)) {
+        good = eat_tensor(r, 8, &type) && eat(r, ")");
     } else {
-        good = eat_tensor(r, &type);
+        good = eat_tensor(r, 1, &type);
     }
     tn_wire_out_free(&body);
     tn_wire_out_message(out, field, &type);
@@ -191,6 +193,9 @@ static void put_tensor(tn_onnx_writer *w, tn_type type, const char *text, tn_wir
     const tn_graph *g = w->graph;
     tn_wire_out body, shape;
     int rank = tn_type_rank(g, type);
+    bool sparse = text && strncmp(text, TN_SPARSE_TYPE, sizeof TN_SPARSE_TYPE - 1) == 0;
+    if (sparse)
+        text += sizeof TN_SPARSE_TYPE - 1;
     tn_wire_out_init(&body, w->heap);
     tn_wire_out_init(&shape, w->heap);
     tn_wire_out_number(&body, 1, (uint64_t)tn_type_dtype(g, type));
@@ -202,7 +207,7 @@ static void put_tensor(tn_onnx_writer *w, tn_type type, const char *text, tn_wir
     if (rank >= 0)
         tn_wire_out_message(&body, 2, &shape);
     tn_wire_out_free(&shape);
-    tn_wire_out_message(out, 1, &body);
+    tn_wire_out_message(out, sparse ? 8 : 1, &body);
 }
 
 static bool is_known(const tn_graph *g, tn_type type) {
@@ -241,11 +246,13 @@ void tn_onnx_write_type(tn_onnx_writer *w, tn_type type, const char *text, uint3
 
 /* --- values of the main graph ------------------------------------------------------------------------------------------------------- */
 
-static const char *prefixed_metadata(tn_onnx_writer *w, const char *prefix, const char *name, size_t *length) {
+const char *tn_onnx_kept(const tn_onnx_writer *w, const char *prefix, const char *name, size_t *length,
+                         tn_wire_out *out) {
     const tn_graph *g = w->graph;
     tn_text key;
     tn_text_init(&key, w->heap);
     tn_text_printf(&key, "%s%s", prefix, name);
+    out->text.failed = out->text.failed || key.failed;
     uint32_t id = key.failed ? UINT32_MAX : tn_strings_find(&g->strings, key.data, key.len);
     tn_text_free(&key);
     uint64_t at;
@@ -260,9 +267,9 @@ void tn_onnx_write_value(tn_onnx_writer *w, tn_value value, const char *name, ui
     size_t length = 0;
     tn_wire_out_init(&info, w->heap);
     tn_wire_out_text(&info, 1, name);
-    const char *declared = prefixed_metadata(w, TN_META_TYPE, name, &length);
+    const char *declared = tn_onnx_kept(w, TN_META_TYPE, name, &length, out);
     tn_onnx_write_type(w, tn_value_type(w->graph, value), declared, 2, &info);
-    const char *kept = prefixed_metadata(w, TN_META_INFO, name, &length);
+    const char *kept = tn_onnx_kept(w, TN_META_INFO, name, &length, out);
     if (kept)
         tn_wire_out_raw(&info, kept, length);
     tn_wire_out_message(out, field, &info);

@@ -44,6 +44,9 @@ bool tn_onnx_write_declared(tn_onnx_writer *w, const char *text, size_t length, 
 /* A type of the graph; nothing when it is unknown. `text`: what a file declares of it (NULL: nothing), which says more where the
    graph knows a size by no name. */
 void tn_onnx_write_type(tn_onnx_writer *w, tn_type type, const char *text, uint32_t field, tn_wire_out *out);
+/* What the graph's metadata hold under PREFIX NAME; NULL: nothing, or memory ran out, which `out` tells. */
+const char *tn_onnx_kept(const tn_onnx_writer *w, const char *prefix, const char *name, size_t *length,
+                         tn_wire_out *out);
 /* ValueInfoProto of a value of the main graph, of an inner graph with what the file declared there (may be NULL). */
 void tn_onnx_write_value(tn_onnx_writer *w, tn_value value, const char *name, uint32_t field, tn_wire_out *out);
 
@@ -59,6 +62,9 @@ tn_status tn_onnx_write_sparse(tn_onnx_writer *w, tn_tensor *tensor, const char 
 const char *tn_onnx_write_op(tn_onnx_writer *w, tn_node node, const char **domain);
 /* The nodes of a region as fields of `out`; constants as initializers, or as nodes where there are none (functions). */
 tn_status tn_onnx_write_nodes(tn_onnx_writer *w, tn_region region, bool function, tn_wire_out *out);
+/* A constant of a graph, `main` one or inner, as an initializer: sparse where it was. */
+tn_status tn_onnx_write_initializer(tn_onnx_writer *w, tn_tensor *tensor, const char *name, bool main,
+                                    tn_wire_out *out);
 
 /* --- write_model.c --- */
 /* Writes a graph of onnx.* nodes and constants as a model: a file, and beside it PATH.data where the model has external data, is

@@ -71,6 +71,23 @@ expect 0 info "$TENON_SOURCE/examples/data/mnist-cnn.onnx" --json
 says "$out" '"flops": ' '"bytes_moved": ' '"costs": ['
 valid_json "$out"
 
+# what is sparse in the file is said to be so
+cat >"$work/sparse.txt" <<'END'
+tenon 1
+metadata "declared:x" = "sparse(f32[2,3])"
+metadata "declared:s" = "seq(sparse(f32[2,3]))"
+metadata "declared:w" = "f32[\"sparse(f32[2]\"]"
+graph (%1 "x": f32[2, 3], %2 "s": seq(f32[2, 3]), %3 "d": f32[2]) -> ("x", "s", "d", "w") {
+  return(%1, %2, %3, %3)
+}
+END
+expect 0 info "$work/sparse.txt"
+[ "$(grep -c '^  [xs]  .*  (sparse)$' "$out")" = 4 ] || fail "sparse values: $(cat "$out")"
+[ "$(grep -c '^  [dw]  .*f32\[2\]$' "$out")" = 3 ] || fail "dense values: $(cat "$out")"
+expect 0 info "$work/sparse.txt" --json
+valid_json "$out"
+[ "$(grep -o '"sparse": true' "$out" | wc -l)" = 4 ] || fail "sparse values in JSON: $(cat "$out")"
+
 # sizes that are bound are so in inputs and outputs
 expect 0 info "$work/pair.txt" --dim N=3
 says "$out" "[3, 2]"

@@ -175,6 +175,37 @@ if [ -r /proc/self/task/self/children ] || [ -r /proc/$$/task/$$/children ]; the
     for child in $left; do [ ! -e "/proc/$child" ] || fail "a child is left"; done
 fi
 
+# sparse inputs and outputs: data files hold sparse tensors or dense ones
+sparse_model() {
+    printf 'tenon 1\nmetadata "declared:x" = "sparse(f32[2,3])"\nmetadata "declared:y" = "sparse(f32[2,3])"\n'
+    printf 'graph (%%1 "x": f32[2, 3]) -> ("y") {\n  %%2 = add(%%1, %%1) : f32[2, 3]\n  return(%%2)\n}\n'
+}
+# sparse FILE A B INDEX INDEX: SparseTensorProto of f32[2,3]; the elements' bytes, the indices in octal
+sparse() {
+    printf '\n\016\010\002\020\001J\010'"$2$3"'\022\026\010\002\020\007J\020\'"$4"'\0\0\0\0\0\0\0\'"$5"'\0\0\0\0\0\0\0\030\002\030\003' >"$1"
+}
+sparse_model >"$work/sparse.txt"
+expect 0 optimize "$work/sparse.txt" -o "$work/sparse.onnx"
+mkdir -p "$work/few/test_data_set_0"
+cp "$work/sparse.onnx" "$work/few/model.onnx"
+few=$work/few/test_data_set_0
+sparse "$few/input_0.pb" '\0\0\200\077' '\0\0\0\100' 1 5 # 1, 2
+sparse "$few/output_0.pb" '\0\0\0\100' '\0\0\200\100' 1 5 # 2, 4
+for backend in ref cpu; do judged few 1 0 --backend $backend; done
+pb "$few/output_0.pb" 'f32[2, 3]' [[0,2,0],[0,0,4]]
+for backend in ref cpu; do judged few 1 0 --backend $backend; done
+sparse "$few/output_0.pb" '\0\0\0\100' '\0\0\200\100' 1 4
+for backend in ref cpu; do judged few 0 1 --backend $backend; done
+says "$out" "test_data_set_0 output 0 y at [1,1]"
+expect 0 run "$work/sparse.onnx" --input "x=$few/input_0.pb"
+says "$out" "4"
+pb "$few/input_0.pb" 'f32[2, 3]' [[0,1,0],[0,2,0]]
+for backend in ref cpu; do judged few 1 0 --backend $backend; done
+sparse "$few/input_0.pb" '\0\0\200\077' '\0\0\0\100' 1 6
+for backend in ref cpu; do judged few 0 1 --backend $backend; done
+says "$out" "index 6 of a sparse tensor lies outside its 6 elements" "input_0.pb"
+expect 3 run "$work/sparse.onnx" --input "x=$few/input_0.pb"
+
 # the standard's suite, a part of it
 if [ -d "$TENON_SHARED/onnx-suite/node" ]; then
     expect 0 test "$TENON_SHARED/onnx-suite/node" --filter 'test_add*'

@@ -79,6 +79,7 @@ static tn_text everything(void) {
     put_value(&g, 11, "x", TN_F32, "N,a b");
     put_value(&g, 11, "c", TN_BOOL, "");
     put_value(&g, 11, "d", TN_F32, "2");
+    put_typed(&g, 11, "z", type_bytes(8, TN_F32, "N,a b"));
     put_floats(&g, 5, "d", 1, (int64_t[]){2}, (float[]){1, -0.0f});
     attr_graph(&attrs, "then_branch", branch("Neg", "p"));
     attr_graph(&attrs, "else_branch", branch("Abs", "q"));
@@ -114,6 +115,7 @@ static tn_text everything(void) {
     put_node(&g, "SequenceConstruct", "", "r,i", "s");
     put_value(&g, 12, "r", TN_F32, "N,?");
     put_value(&g, 12, "words", TN_STRING, "2");
+    put_typed(&g, 12, "z", type_bytes(8, TN_F32, "N,a b"));
     put_value(&g, 12, "many", TN_F32, NULL);
     put_value(&g, 13, "i", TN_F32, "N,a b");
     tn_text info = message(), type = message(), sequence = message(), element = message(), tensor = message();

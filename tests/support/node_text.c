@@ -194,13 +194,6 @@ static tn_text type(place *p) {
     return t;
 }
 
-static void put_typed(tn_text *graph, uint32_t field, const char *name, tn_text of) {
-    tn_text info = message();
-    put_text(&info, 1, name);
-    put_message(&info, 2, of);
-    put_message(graph, field, info);
-}
-
 static tn_text tensor_bytes(place *p, const char *name) {
     tn_text bytes = message();
     tn_tensor *t = tensor(p, false);

@@ -27,30 +27,42 @@ static inline void put_message(tn_text *m, uint32_t field, tn_text inner) {
     tn_text_free(&inner);
 }
 
-/* ValueInfoProto into a graph's field 11 (input), 12 (output) or 13. `shape`: "N,3,?"; NULL: no shape; dtype 0: no type. */
+/* TypeProto of a tensor (field 1), or of a sparse one (field 8). `shape`: "N,3,?"; NULL: no shape. */
+static inline tn_text type_bytes(uint32_t field, int dtype, const char *shape) {
+    tn_text type = message(), tensor = message(), dims = message();
+    tn_wire_put_varint(&tensor, 1, (uint64_t)dtype);
+    for (const char *p = shape; p && *p;) {
+        size_t n = strcspn(p, ",");
+        tn_text dim = message();
+        if (*p == '-' || (*p >= '0' && *p <= '9'))
+            tn_wire_put_varint(&dim, 1, (uint64_t)strtoll(p, NULL, 10));
+        else if (*p != '?')
+            tn_wire_put_bytes(&dim, 2, p, n);
+        put_message(&dims, 1, dim);
+        p += n + (p[n] == ',');
+    }
+    if (shape)
+        put_message(&tensor, 2, dims);
+    else
+        tn_text_free(&dims);
+    put_message(&type, field, tensor);
+    return type;
+}
+
+/* ValueInfoProto into a graph's field 11 (input), 12 (output) or 13; `type` is freed. */
+static inline void put_typed(tn_text *graph, uint32_t field, const char *name, tn_text type) {
+    tn_text info = message();
+    put_text(&info, 1, name);
+    put_message(&info, 2, type);
+    put_message(graph, field, info);
+}
+
+/* The same of a tensor; dtype 0: no type. */
 static inline void put_value(tn_text *graph, uint32_t field, const char *name, int dtype, const char *shape) {
     tn_text info = message();
     put_text(&info, 1, name);
-    if (dtype) {
-        tn_text type = message(), tensor = message(), dims = message();
-        tn_wire_put_varint(&tensor, 1, (uint64_t)dtype);
-        for (const char *p = shape; p && *p;) {
-            size_t n = strcspn(p, ",");
-            tn_text dim = message();
-            if (*p == '-' || (*p >= '0' && *p <= '9'))
-                tn_wire_put_varint(&dim, 1, (uint64_t)strtoll(p, NULL, 10));
-            else if (*p != '?')
-                tn_wire_put_bytes(&dim, 2, p, n);
-            put_message(&dims, 1, dim);
-            p += n + (p[n] == ',');
-        }
-        if (shape)
-            put_message(&tensor, 2, dims);
-        else
-            tn_text_free(&dims);
-        put_message(&type, 1, tensor);
-        put_message(&info, 2, type);
-    }
+    if (dtype)
+        put_message(&info, 2, type_bytes(1, dtype, shape));
     put_message(graph, field, info);
 }
 
