@@ -509,10 +509,14 @@ static tn_status convert_region(tn_graph *g, tn_region region, int from, int to,
 
 tn_status tn_onnx_convert(tn_graph *graph, int from, int to) {
     for (uint32_t i = 0; i < graph->function.len; i++) {
-        char key[600];
-        int n = snprintf(key, sizeof key, TN_META_FUNCTION "%s",
-                         tn_strings_text(&graph->strings, graph->function.data[i].name));
-        if (n < (int)sizeof key && tn_graph_metadata(graph, key)) {
+        tn_text key;
+        tn_text_init(&key, graph->heap);
+        tn_text_printf(&key, TN_META_FUNCTION "%s", tn_strings_text(&graph->strings, graph->function.data[i].name));
+        bool failed = key.failed, written = !failed && tn_graph_metadata(graph, key.data);
+        tn_text_free(&key);
+        if (failed)
+            return tn_error_status();
+        if (written) {
             tn_fail(TN_ERR_UNSUPPORTED, "not supported: a model with functions in another operator set");
             tn_fail_hint("-O1 inlines functions");
             return TN_ERR_UNSUPPORTED;

@@ -1,5 +1,5 @@
 /* GraphProto and FunctionProto. */
-#include <stdio.h>
+#include <string.h>
 
 #include "onnx/writer.h"
 
@@ -94,12 +94,6 @@ static tn_status put_main(tn_onnx_writer *w, tn_region region, tn_wire_out *out)
 
 /* --- graphs in nodes ---------------------------------------------------------------------------------------------------------------- */
 
-static const tn_attr *own(const tn_onnx_writer *w, tn_node node, const char *prefix, const char *name) {
-    char key[300];
-    int n = snprintf(key, sizeof key, "%s%s", prefix, name);
-    return n < (int)sizeof key ? tn_node_attr(w->graph, node, key) : NULL;
-}
-
 /* The type that the file declares for a value, in a list of "VALUE: TYPE". */
 static const tn_string *declared_in(const tn_attr *list, const char *name) {
     size_t length = strlen(name);
@@ -144,7 +138,8 @@ tn_status tn_onnx_write_graph(tn_onnx_writer *w, tn_region region, tn_node node,
     const tn_graph *g = w->graph;
     if (!node.id)
         return put_main(w, region, out);
-    const tn_attr *list = own(w, node, "__graph:", name), *kept = own(w, node, "__graph_kept:", name);
+    const tn_attr *list = tn_onnx_own_attr(g, node, "__graph:", name),
+                  *kept = tn_onnx_own_attr(g, node, "__graph_kept:", name);
     TN_TRY(tn_onnx_write_nodes(w, region, false, out));
     if (list && list->count && list->as.strings[0].length)
         tn_wire_out_bytes(out, 2, list->as.strings[0].data, list->as.strings[0].length);

@@ -92,8 +92,7 @@ static tn_status put_value(tn_onnx_writer *w, const char *key, const tn_attr *at
     }
 }
 
-/* PREFIX NAME among the node's attributes, or NULL. */
-static const tn_attr *own(const tn_graph *g, tn_node node, const char *prefix, const char *name) {
+const tn_attr *tn_onnx_own_attr(const tn_graph *g, tn_node node, const char *prefix, const char *name) {
     size_t before = strlen(prefix);
     for (uint32_t i = 0; i < tn_node_attr_count(g, node); i++) {
         const tn_attr *a = tn_node_attr_at(g, node, i);
@@ -108,13 +107,13 @@ static tn_status put_attr(tn_onnx_writer *w, tn_node node, const tn_attr *attr, 
     const tn_graph *g = w->graph;
     const char *key = tn_strings_text(&g->strings, attr->name);
     bool ref = strncmp(key, "__ref:", 6) == 0;
-    if (!ref && (strncmp(key, "__", 2) == 0 || own(g, node, "__ref:", key)))
+    if (!ref && (strncmp(key, "__", 2) == 0 || tn_onnx_own_attr(g, node, "__ref:", key)))
         return TN_OK; /* ours; the default of a reference */
     tn_wire_out a;
     tn_wire_out_init(&a, w->heap);
     tn_status status = TN_OK;
     if (ref) {
-        const tn_attr *type = own(g, node, "__type:", key + 6);
+        const tn_attr *type = tn_onnx_own_attr(g, node, "__type:", key + 6);
         tn_wire_out_text(&a, 1, key + 6);
         tn_wire_out_bytes(&a, 21, attr->as.s.data, attr->as.s.length);
         if (type)

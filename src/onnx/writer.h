@@ -60,6 +60,8 @@ tn_status tn_onnx_write_sparse(tn_onnx_writer *w, tn_tensor *tensor, const char 
 /* --- write_node.c --- */
 /* Domain ("" for ai.onnx) and name of the operator of an onnx.* node. The domain is in the writer's arena. NULL with the error set. */
 const char *tn_onnx_write_op(tn_onnx_writer *w, tn_node node, const char **domain);
+/* The attribute PREFIX NAME of a node (of our own, model.h), or NULL. */
+const tn_attr *tn_onnx_own_attr(const tn_graph *g, tn_node node, const char *prefix, const char *name);
 /* The nodes of a region as fields of `out`; constants as initializers, or as nodes where there are none (functions). */
 tn_status tn_onnx_write_nodes(tn_onnx_writer *w, tn_region region, bool function, tn_wire_out *out);
 /* A constant of a graph, `main` one or inner, as an initializer: sparse where it was. */

@@ -179,6 +179,69 @@ static void what_was_read_comes_back(void **state) {
     unlink(path);
 }
 
+/* Names of any length: of a function, a graph attribute, an initializer that is sparse, an input, an output. */
+static void long_names_come_back(void **state) {
+    (void)state;
+    enum { LENGTH = 3000 };
+    char name[LENGTH + 1], *bytes;
+    memset(name, 'n', LENGTH);
+    name[LENGTH] = 0;
+    tn_text g = message(), function = message(), attrs = message(), sparse = message(), node;
+    put_typed(&g, 11, "x", type_bytes(8, TN_F32, "N,a b"));
+    put_value(&g, 11, name, TN_F32, "N,a b");
+    put_text(&function, 1, name);
+    put_text(&function, 4, "v");
+    put_text(&function, 5, "w");
+    put_message(&function, 7, node_bytes("Neg", "", "v", "w", message()));
+    put_text(&function, 8, "a function's doc string");
+    put_opset(&function, 9, "", 17);
+    put_text(&function, 10, "my.domain");
+    node = node_bytes(name, "call", "x", "r", message());
+    put_text(&node, 7, "my.domain");
+    put_message(&g, 1, node);
+    attr_graph(&attrs, name, branch("Neg", "inner"));
+    node = node_bytes("Unknown", "", "r", "q", attrs);
+    put_text(&node, 7, "my.domain");
+    put_message(&g, 1, node);
+    name[0] = 's';
+    put_floats(&sparse, 1, name, 1, (int64_t[]){2}, (float[]){3, 4});
+    put_ints(&sparse, 2, "", 2, (int64_t[]){1, 600});
+    tn_wire_put_varint(&sparse, 3, 1000);
+    put_message(&g, 15, sparse);
+    put_node(&g, "Identity", "", name, "many");
+    put_value(&g, 12, "q", TN_F32, "N,?");
+    put_value(&g, 12, "many", TN_F32, NULL);
+    name[0] = 'o';
+    put_node(&g, "Identity", "", "r", name);
+    put_typed(&g, 12, name, type_bytes(8, TN_F32, "N,?"));
+    tn_text m = model_bytes(17, g);
+    put_opset(&m, 8, "my.domain", 1);
+    put_message(&m, 25, function);
+    const char *path = in_folder("m.onnx");
+    tn_graph *graph = load(NULL, m.data, m.len);
+    size_t size;
+    if (tn_graph_save(graph, path) != TN_OK)
+        fail_msg("%s", tn_error_message());
+    assert_int_equal(tn_graph_save_as(graph, in_folder("n.onnx"), TN_OPTIONS(tn_save_options, .opset = 18)),
+                     TN_ERR_UNSUPPORTED); /* the function */
+    bytes = tn_file_read(NULL, path, &size);
+    tn_graph *back = load(NULL, bytes, size);
+    char *wanted = tn_graph_print(graph), *got = tn_graph_print(back);
+    assert_string_equal(wanted, got);
+    static const char *const words[] = {"a function's doc", "a branch's doc"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!memmem(bytes, size, words[i], strlen(words[i])))
+            fail_msg("'%s' is lost", words[i]);
+    assert_true(size < m.len + 200); /* sparse still */
+    tn_free(NULL, bytes);
+    tn_graph_free_text(graph, wanted);
+    tn_graph_free_text(back, got);
+    tn_graph_destroy(graph);
+    tn_graph_destroy(back);
+    tn_text_free(&m);
+    unlink(path);
+}
+
 /* Each allocation fails in turn: an error, no file, no leak. */
 static void memory_runs_out(void **state) {
     (void)state;
@@ -343,6 +406,7 @@ static void large_weights(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_read_comes_back),
+        cmocka_unit_test(long_names_come_back),
         cmocka_unit_test(memory_runs_out),
         cmocka_unit_test(data_lies_beside_the_model),
         cmocka_unit_test(large_weights),
