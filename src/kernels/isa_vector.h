@@ -30,6 +30,7 @@
 #endif
 
 typedef float vec __attribute__((vector_size(WIDTH * 4)));
+typedef int32_t bits __attribute__((vector_size(WIDTH * 4))); /* and what comparisons give */
 typedef float loose __attribute__((vector_size(WIDTH * 4), aligned(4), may_alias));
 
 /* A loop that is unrolled whole: arrays of vectors stay in registers only then. */
@@ -72,6 +73,22 @@ static __attribute__((noinline, unused)) void store_part(float *p, vec v, int64_
         p[i] = v[i];
 }
 #endif
+
+/* Whether one is not 0. */
+INLINE int any_of(bits b) {
+#if defined(__AVX512F__)
+    return _mm512_test_epi32_mask((__m512i)b, (__m512i)b) != 0;
+#elif defined(__AVX2__)
+    return !_mm256_testz_si256((__m256i)b, (__m256i)b);
+#elif defined(__ARM_NEON) && defined(__aarch64__)
+    return vmaxvq_u32((uint32x4_t)b) != 0;
+#else
+    int any = 0;
+    EACH (i, WIDTH)
+        any |= b[i] != 0;
+    return any;
+#endif
+}
 
 /* a * b + c, rounded once where the level has the instruction. */
 INLINE vec madd(vec a, vec b, vec c) {

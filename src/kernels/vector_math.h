@@ -58,17 +58,22 @@ TN_VM float tn_vm_with_sign(float magnitude, float sign) {
 #define TN_VM_ROUND 0x1.8p23f
 #define TN_VM_ROUND_F64 0x1.8p52
 /* ln 2 in two parts; products of the first with exponents are exact. */
+#define TN_VM_LOG2_E 0x1.715476p0f
 #define TN_VM_LN2_HIGH 0x1.62e000p-1f
 #define TN_VM_LN2_LOW 0x1.0bfbe8p-15f
 
 /* --- exp, expm1 ------------------------------------------------------------------------------------------------------------------ */
 
-/* (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2. */
+/* (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2: 1/2 and these. */
+#define TN_VM_EXP_2 0x1.55548cp-3f
+#define TN_VM_EXP_3 0x1.55545cp-5f
+#define TN_VM_EXP_4 0x1.123ce0p-7f
+#define TN_VM_EXP_5 0x1.6db64cp-10f
 TN_VM float tn_vm_exp_rest(float r) {
-    float q = 0x1.6db64cp-10f;
-    q = TN_VM_MADD(q, r, 0x1.123ce0p-7f);
-    q = TN_VM_MADD(q, r, 0x1.55545cp-5f);
-    q = TN_VM_MADD(q, r, 0x1.55548cp-3f);
+    float q = TN_VM_EXP_5;
+    q = TN_VM_MADD(q, r, TN_VM_EXP_4);
+    q = TN_VM_MADD(q, r, TN_VM_EXP_3);
+    q = TN_VM_MADD(q, r, TN_VM_EXP_2);
     return TN_VM_MADD(q, r, 0.5f);
 }
 /* e^r - 1 */
@@ -78,7 +83,7 @@ TN_VM float tn_vm_expm1_near(float r) {
 
 /* x = n ln 2 + r; `rounded` holds n in its low bits. */
 TN_VM float tn_vm_reduce(float x, float *rounded) {
-    float t = TN_VM_MADD(x, 0x1.715476p0f, TN_VM_ROUND), n = t - TN_VM_ROUND;
+    float t = TN_VM_MADD(x, TN_VM_LOG2_E, TN_VM_ROUND), n = t - TN_VM_ROUND;
     *rounded = t;
     return TN_VM_MADD(n, -TN_VM_LN2_LOW, TN_VM_MADD(n, -TN_VM_LN2_HIGH, x));
 }
@@ -89,7 +94,7 @@ TN_VM float tn_vm_exp_near(float x, float *rounded) {
     float r = tn_vm_reduce(x, rounded), q = TN_VM_MADD(tn_vm_exp_rest(r), r, 1.0f);
     return TN_VM_MADD(q, r, 1.0f);
 #else /* r in two parts, so that it is rounded only where little depends on it */
-    float t = x * 0x1.715476p0f + TN_VM_ROUND, n = t - TN_VM_ROUND;
+    float t = x * TN_VM_LOG2_E + TN_VM_ROUND, n = t - TN_VM_ROUND;
     float high = x - n * TN_VM_LN2_HIGH, low = -(n * TN_VM_LN2_LOW), r = high + low;
     *rounded = t;
     return 1.0f + (high + (low + r * r * tn_vm_exp_rest(r)));
@@ -179,14 +184,14 @@ TN_VM float tn_vm_tanh(float x) {
     return tn_vm_with_sign(h / (h + 1.0f), x);
 }
 
-TN_VM float tn_vm_sigmoid_of(float x, float e) {
-    return (x < 0.0f ? e : 1.0f) / (1.0f + e);
-}
-TN_VM float tn_vm_sigmoid(float x) {
-    return tn_vm_sigmoid_of(x, tn_vm_exp(-__builtin_fabsf(x)));
-}
+/* The same bits as tn_vm_sigmoid where |x| <= TN_VM_EXP_LIMIT. */
 TN_VM float tn_vm_sigmoid_normal(float x) {
-    return tn_vm_sigmoid_of(x, tn_vm_exp_normal(-__builtin_fabsf(x)));
+    return 1.0f / (1.0f + tn_vm_exp_normal(-x));
+}
+/* Beyond, it is 1 or so small that 1 + e^-x would overflow. */
+TN_VM float tn_vm_sigmoid(float x) {
+    float e = tn_vm_exp(-__builtin_fabsf(x)), far = (x < 0.0f ? e : 1.0f) / (1.0f + e);
+    return __builtin_fabsf(x) <= TN_VM_EXP_LIMIT ? tn_vm_sigmoid_normal(x) : far;
 }
 
 /* x P(x^2) / Q(x^2), no more than 1. At 4.1 the quotient is well beyond 1 at every level, so that of all that lies beyond exactly 1 is left: what

@@ -36,22 +36,79 @@ INLINE void end_row(const numbers *u, const int form, const int vectors, float *
     }
 }
 
-INLINE void silu_row(const tn_finish_end *e, const int vectors, float *p) {
-    typedef int32_t mask __attribute__((vector_size(WIDTH * 4)));
-    mask far = {0};
-    EACH (j, vectors)
-        far |= (mask)(vec)((mask)load(p + j * WIDTH) & INT32_MAX) > (mask)splat(TN_VM_EXP_LIMIT);
-    bool any = false;
-    EACH (j, WIDTH)
-        any |= far[j] != 0;
-    if (any) {
-        float s[WIDTH * VECTORS];
-        e->sigmoid(vectors * WIDTH, p, p, p, s);
-        TN_VM_LOOP(vectors * WIDTH)
-        p[i] = p[i] * s[i];
-    } else
-        TN_VM_LOOP(vectors * WIDTH)
-    p[i] = p[i] * tn_vm_sigmoid_normal(p[i]);
+/* Vectors side by side, whose chains do not wait for each other. */
+#define ABREAST 4
+
+/* y * sigmoid(y): tn_vm_sigmoid_normal, step by step; false, and nothing is done, if one is beyond what that takes. */
+INLINE bool silu(const int n, vec *y) {
+    vec e[ABREAST], t[ABREAST], r[ABREAST];
+    bits far = {0};
+    EACH (j, n)
+        far |= ((bits)y[j] & INT32_MAX) > (bits)splat(TN_VM_EXP_LIMIT);
+    if (any_of(far))
+        return false;
+#if defined(TN_VM_FUSED)
+    EACH (j, n)
+        t[j] = madd(y[j], splat(-TN_VM_LOG2_E), splat(TN_VM_ROUND));
+    EACH (j, n)
+        r[j] = madd(t[j] - splat(TN_VM_ROUND), splat(-TN_VM_LN2_HIGH), -y[j]);
+    EACH (j, n)
+        r[j] = madd(t[j] - splat(TN_VM_ROUND), splat(-TN_VM_LN2_LOW), r[j]);
+    EACH (j, n)
+        e[j] = madd(splat(TN_VM_EXP_5), r[j], splat(TN_VM_EXP_4));
+    EACH (j, n)
+        e[j] = madd(e[j], r[j], splat(TN_VM_EXP_3));
+    EACH (j, n)
+        e[j] = madd(e[j], r[j], splat(TN_VM_EXP_2));
+    EACH (j, n)
+        e[j] = madd(e[j], r[j], splat(0.5f));
+    EACH (j, n)
+        e[j] = madd(e[j], r[j], splat(1));
+    EACH (j, n)
+        e[j] = madd(e[j], r[j], splat(1));
+    EACH (j, n)
+        e[j] = (vec)((bits)e[j] + ((bits)t[j] << 23));
+    EACH (j, n)
+        y[j] = y[j] * (1 / (1 + e[j]));
+#else
+    (void)e, (void)t, (void)r;
+    for (int j = 0; j < n; j++)
+        for (int i = 0; i < WIDTH; i++)
+            y[j][i] = y[j][i] * tn_vm_sigmoid_normal(y[j][i]);
+#endif
+    return true;
+}
+
+/* A vector, whatever it holds. */
+static __attribute__((noinline)) void silu_any(const tn_finish_end *e, float *p, vec add) {
+    vec y = load(p) + add;
+    if (silu(1, &y)) {
+        store(p, y);
+        return;
+    }
+    float x[WIDTH], s[WIDTH];
+    store(x, y);
+    e->sigmoid(WIDTH, x, x, x, s);
+    store(p, load(x) * load(s));
+}
+
+/* x * sigmoid(x) of what the rows hold, and what is added. */
+INLINE void silu_rows(const tn_finish_end *e, int rows, const int vectors, float *const *c, int64_t first,
+                      const vec *add) {
+    const int step = ABREAST / vectors;
+    int i = 0;
+    for (bool near = true; WORTH_CODE && near && i + step <= rows; i += near ? step : 0) {
+        vec y[ABREAST];
+        EACH (k, ABREAST)
+            y[k] = load(c[i + k / vectors] + first + k % vectors * WIDTH) + add[k % vectors];
+        near = silu(ABREAST, y);
+        if (near)
+            EACH (k, ABREAST)
+                store(c[i + k / vectors] + first + k % vectors * WIDTH, y[k]);
+    }
+    for (; i < rows; i++)
+        for (int j = 0; j < vectors; j++)
+            silu_any(e, c[i] + first + j * WIDTH, add[j]);
 }
 
 INLINE void end_rows_by(const tn_finish_end *e, const int form, const int rows, const int vectors, float *const *c,
@@ -62,13 +119,18 @@ INLINE void end_rows_by(const tn_finish_end *e, const int form, const int rows, 
         v[1][j] = e->mul ? load(e->mul + first + j * WIDTH) : splat(e->scale);
         v[2][j] = e->add ? load(e->add + first + j * WIDTH) : splat(-0.0f);
     }
+    const bool also = e->all;
+    if (form == TN_ENDS_SILU && !e->sub && !e->mul && e->scale == 1 && !also) {
+        silu_rows(e, rows, vectors, c, first, v[2]);
+        return;
+    }
     const numbers u = {splat(e->low),  splat(e->high), splat(e->zero), splat(e->by),
                        splat(e->plus), splat(e->over), e->over != 1};
-    const bool also = e->all;
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; i < rows; i++) {
         end_row(&u, form, vectors, c[i] + first, also ? all[i] + first : NULL, (const vec(*)[VECTORS])v);
-    for (int i = 0; i < rows && form == TN_ENDS_SILU; i++)
-        silu_row(e, vectors, c[i] + first);
+        for (int j = 0; form == TN_ENDS_SILU && j < vectors; j++)
+            silu_any(e, c[i] + first + j * WIDTH, splat(-0.0f));
+    }
 }
 
 void end_rows(const tn_finish_end *e, int rows, int vectors, float *const *c, const float *const *all, int64_t first) {
