@@ -115,35 +115,48 @@ static void work(tn_pool *pool, bool worker) {
     }
 }
 
-/* Whether a thread that has spun for so many seconds goes on. */
-static bool spins_on(const tn_pool *pool, double seconds) {
-    return pool->spins && (seconds < pool->spin ||
-                           (seconds < pool->task_spin && atomic_load_explicit(&pool->tasks, memory_order_relaxed) > 0));
+/* How long a thread has spun: in all, and since no task was under way. */
+typedef struct spinning {
+    double start, idle;
+} spinning;
+
+static spinning spin_begin(const tn_pool *pool) {
+    double now = pool->spins ? tn_clock() : 0;
+    return (spinning){now, now};
 }
 
-/* Spins until *count differs from `from`, for a while. */
+static bool spins_on(const tn_pool *pool, spinning *s) {
+    if (!pool->spins)
+        return false;
+    double now = tn_clock();
+    if (atomic_load_explicit(&pool->tasks, memory_order_relaxed) > 0)
+        s->idle = now;
+    return now - s->idle < pool->spin && now - s->start < pool->task_spin;
+}
+
+/* Spins until there is another round than `from`, for a while. */
 static bool spin_while_round(const tn_pool *pool, uint64_t from) {
     if (!pool->spins)
         return atomic_load(&pool->rounds) != from;
-    for (double start = tn_clock();;) {
+    for (spinning s = spin_begin(pool);;) {
         for (int i = 0; i < 64; i++) {
             if (atomic_load_explicit(&pool->rounds, memory_order_acquire) != from)
                 return true;
             tn_cpu_relax();
         }
-        if (!spins_on(pool, tn_clock() - start))
+        if (!spins_on(pool, &s))
             return false;
     }
 }
 
 static bool spin_while_inside(const tn_pool *pool) {
-    for (double start = pool->spins ? tn_clock() : 0;;) {
+    for (spinning s = spin_begin(pool);;) {
         for (int i = 0; i < 64; i++) {
             if (atomic_load(&pool->inside) == 0)
                 return true;
             tn_cpu_relax();
         }
-        if (!spins_on(pool, tn_clock() - start))
+        if (!spins_on(pool, &s))
             return false;
     }
 }
