@@ -127,6 +127,11 @@ static bool take_swish(const tn_finish *f, int *i, tn_finish_end *e) {
         return false;
     if ((s = next(f, i, TN_FINISH_DIV, TN_FINISH_ONE)))
         e->over = s->one;
+    if ((s = next(f, i, TN_FINISH_MUL, TN_FINISH_ONE)))
+        e->after = s->one;
+    if ((s = next(f, i, TN_FINISH_ADD, TN_FINISH_ONE)))
+        e->more = s->one;
+    e->goes_on = e->after != 1 || e->more != 0 || !signbit(e->more);
     e->form = TN_ENDS_SWISH;
     return true;
 }
@@ -137,14 +142,33 @@ static bool is_power_of_two(float x) {
     return frexpf(fabsf(x), &exponent) == 0.5f && exponent > -100 && exponent < 100;
 }
 
-static const tn_finish_end neutral = {
-    .low = -INFINITY, .high = INFINITY, .zero = -0.0f, .scale = 1, .by = 1, .plus = -0.0f, .over = 1};
+static const tn_finish_end neutral = {.low = -INFINITY,
+                                      .high = INFINITY,
+                                      .zero = -0.0f,
+                                      .scale = 1,
+                                      .by = 1,
+                                      .plus = -0.0f,
+                                      .over = 1,
+                                      .shift = -0.0f,
+                                      .after = 1,
+                                      .more = -0.0f};
 
 bool tn_finish_bounds_of(const tn_finish *f, tn_finish_end *e) {
     *e = neutral;
     int i = 0;
     e->bounds = take_bounds(f, &i, e);
     return i == f->steps && (e->bounds || !f->steps);
+}
+
+/* A factor and what is added, each a number or one of each column, before anything is kept. */
+static void take_affine(const tn_finish *f, int *i, tn_finish_end *e) {
+    const tn_finish_step *s = NULL;
+    if (*i < f->steps && !f->step[*i].keep && (s = next(f, i, TN_FINISH_MUL, TN_FINISH_COLUMNS)))
+        e->mul = s->at;
+    else if (*i < f->steps && !f->step[*i].keep && (s = next(f, i, TN_FINISH_MUL, TN_FINISH_ONE)))
+        e->scale = s->one;
+    if (s && *i < f->steps && !f->step[*i].keep && (s = next(f, i, TN_FINISH_ADD, TN_FINISH_ONE)))
+        e->shift = s->one;
 }
 
 bool tn_finish_end_of(const tn_finish *f, tn_finish_end *e) {
@@ -167,7 +191,13 @@ bool tn_finish_end_of(const tn_finish *f, tn_finish_end *e) {
         e->sub = s->at;
     if (!e->scales && (s = next(f, &i, TN_FINISH_MUL, TN_FINISH_COLUMNS)))
         e->mul = s->at;
-    if ((s = next(f, &i, TN_FINISH_ADD, TN_FINISH_COLUMNS)))
+    if (!e->scales && !e->sub && !e->mul && i + 1 < f->steps && f->step[i + 1].op == TN_FINISH_MUL &&
+        !f->step[i].keep && !f->step[i + 1].keep && (s = next(f, &i, TN_FINISH_ADD, TN_FINISH_COLUMNS))) {
+        e->sub = s->at;
+        e->adds = true;
+        take_affine(f, &i, e);
+    }
+    if (e->shift == 0 && signbit(e->shift) && (s = next(f, &i, TN_FINISH_ADD, TN_FINISH_COLUMNS)))
         e->add = s->at;
     if (next(f, &i, TN_FINISH_ADD, TN_FINISH_ALL))
         e->all = true;

@@ -56,9 +56,11 @@ typedef enum {
     TN_ENDS_SWISH    /* y * (y * by + plus, between `low` and `high`) / over: hard-swish */
 } tn_finish_end_form;
 
-/* A chain as tiles do it: what is subtracted of each column, a factor, and what is added; another tensor added; a form. */
+/* A chain as tiles do it: what is subtracted of each column, a factor, and what is added; another tensor added; a form; for TN_ENDS_SWISH
+   a factor and what is added after it. */
 typedef struct tn_finish_end {
-    const float *sub, *mul, *add; /* of column 0; NULL: none */
+    const float *sub, *mul, *add; /* of column 0; NULL: none, or `scale` and `shift` */
+    bool adds;                    /* `sub` is added */
     bool all, bounds;             /* all: TN_FINISH_ALL is added */
     bool scales;                  /* all by `scale` before; then nothing is subtracted, and there is no `mul` */
     float scale;                  /* 1 where there is none */
@@ -67,6 +69,8 @@ typedef struct tn_finish_end {
     float low, high; /* infinities: no bound */
     float zero;      /* added between them: of two zeros the bound counts; -0 changes nothing */
     float by, plus, over;
+    float shift, after, more;                                                          /* neutral: -0, 1, -0 */
+    bool goes_on;                                                                      /* by the last two */
     void (*sigmoid)(int64_t n, const void *x, const void *b, const void *c, void *to); /* of any x */
 } tn_finish_end;
 /* Whether f is such a chain of f32; then makes *e of it. */

@@ -13,15 +13,17 @@
 
 enum { K = 9, MOST = 96 };
 
-/* b: + of each column, s: * of each column, r: + of each element, f: * of each element, t: + of each row, 1: + 0.75, *: * -1.5; bounds from
+/* b: + of each column, s: * of each column, r: + of each element, f: * of each element, t: + of each row, 1: + 0.75, p: + 0, *: * -1.5; bounds from
    below 0, -0 (z), -0.5 (-), NaN (n), and from above 6, 0 (o), -0 (m); x: the sum is the other operand of a maximum's.
    u: - of each column, v: that minus it, d: / 3, i: 3 / it, T: tanh; S: SiLU; h, H, g: hard-swish by a factor, by a quotient, bounds the other way
    round; k: * what it was before the last step; e: exp(it) * it. */
-static const char *const forms[] = {"b",  "b0",       "b06",  "br",   "brs0", "r0",    "sb0",   "b-6", "bz",   "bm",
-                                    "bn", "bo",       "b10*", "bt",   "rbr0", "f",     "bf6",   "x0",  "06",   "*z",
-                                    "*0", "sbs10606", "u",    "v",    "usb",  "usb06", "usbr0", "us",  "u6",   "bd",
-                                    "i",  "bT",       "bS",   "usbS", "brS",  "S0",    "bSb",   "h",   "usbh", "bH",
-                                    "g",  "bg",       "brh",  "h1",   "b1k",  "dk",    "e",     "SS"};
+static const char *const forms[] = {
+    "b",    "b0",     "b06",   "br",   "brs0",  "r0",    "sb0", "b-6", "bz",    "bm",       "bn",   "bo",
+    "b10*", "bt",     "rbr0",  "f",    "bf6",   "x0",    "06",  "*z",  "*0",    "sbs10606", "u",    "v",
+    "usb",  "usb06",  "usbr0", "us",   "u6",    "bd",    "i",   "bT",  "bS",    "usbS",     "brS",  "S0",
+    "bSb",  "h",      "usbh",  "bH",   "g",     "bg",    "brh", "h1",  "b1k",   "dk",       "e",    "SS",
+    "b*1H", "b*1H*1", "bsbH*", "b*06", "b*106", "bs1g1", "H1",  "bHp", "b*b06", "b*r06",    "b*pH", "b*1r06",
+    "bs06", "b*S",    "bsbS",  "b**H", "h*p",   "b1H",   "b*1k"};
 
 static uint64_t state = 5;
 static float draw(void) {
@@ -59,6 +61,7 @@ static tn_value steps(tn_graph *g, tn_value y, const char *form, const values *v
         case 'f': y = tn_mul(g, y, r); break;
         case 't': y = tn_add(g, y, t); break;
         case '1': y = tn_add(g, y, tn_scalar(g, dtype, 0.75)); break;
+        case 'p': y = tn_add(g, y, tn_scalar(g, dtype, 0)); break;
         case '*': y = tn_mul(g, y, tn_scalar(g, dtype, -1.5)); break;
         case '0': y = tn_max(g, y, tn_scalar(g, dtype, 0)); break;
         case 'z': y = tn_max(g, y, tn_scalar(g, dtype, -0.0)); break;

@@ -13,8 +13,8 @@
 
 /* The numbers of a form, as vectors: read once, for what is stored might be they. */
 typedef struct numbers {
-    vec low, high, zero, by, plus, over;
-    bool divides;
+    vec low, high, zero, by, plus, over, after, more;
+    bool divides, goes_on;
 } numbers;
 
 /* A row of a few vectors that lie at p; v: what is subtracted, the factor, what is added. */
@@ -31,6 +31,8 @@ INLINE void end_row(const numbers *u, const int form, const int vectors, float *
             y = y * at_most(at_least(z, u->low) + u->zero, u->high);
             if (u->divides)
                 y = y / u->over;
+            if (u->goes_on)
+                y = y * u->after + u->more;
         }
         store(p + j * WIDTH, y);
     }
@@ -116,16 +118,17 @@ INLINE void end_rows_by(const tn_finish_end *e, const int form, const int rows, 
     vec v[3][VECTORS];
     EACH (j, vectors) {
         v[0][j] = e->sub ? load(e->sub + first + j * WIDTH) : (vec){0};
+        v[0][j] = e->adds ? -v[0][j] : v[0][j];
         v[1][j] = e->mul ? load(e->mul + first + j * WIDTH) : splat(e->scale);
-        v[2][j] = e->add ? load(e->add + first + j * WIDTH) : splat(-0.0f);
+        v[2][j] = e->add ? load(e->add + first + j * WIDTH) : splat(e->shift);
     }
     const bool also = e->all;
     if (form == TN_ENDS_SILU && !e->sub && !e->mul && e->scale == 1 && !also) {
         silu_rows(e, rows, vectors, c, first, v[2]);
         return;
     }
-    const numbers u = {splat(e->low),  splat(e->high), splat(e->zero), splat(e->by),
-                       splat(e->plus), splat(e->over), e->over != 1};
+    const numbers u = {splat(e->low),  splat(e->high),  splat(e->zero), splat(e->by), splat(e->plus),
+                       splat(e->over), splat(e->after), splat(e->more), e->over != 1, e->goes_on};
     for (int i = 0; i < rows; i++) {
         end_row(&u, form, vectors, c[i] + first, also ? all[i] + first : NULL, (const vec(*)[VECTORS])v);
         for (int j = 0; form == TN_ENDS_SILU && j < vectors; j++)
