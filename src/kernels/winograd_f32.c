@@ -1,4 +1,4 @@
-/* Winograd's convolution in f32 (ops/winograd.h), a block of tiles at a time: what a block reads is transformed, and for each panel of
+/* Winograd's convolution summed in f32 (ops/winograd.h), a block of tiles at a time: what a block reads is transformed, and for each panel of
    columns its points' products are summed in register tiles (gemm.h), transformed and ended, while all of that is in the caches. Neither
    the image nor the sums are ever whole in transformed form. Each output is made by the same operations wherever its tile stands. */
 #include <string.h>
@@ -28,6 +28,8 @@ typedef struct winograd {
     const tn_gemm_level *level;
     tn_winograd_in_fn *in;
     tn_winograd_out_fn *out;
+    tn_strip_load_fn *load; /* of inputs and to the sums' dtype; NULL: that is f32 */
+    tn_strip_fn *round;
     int m, n;
     int64_t channels, columns, panels;
     int64_t tall, wide, tiles; /* tiles of an image's column and row; all */
@@ -69,7 +71,10 @@ static void describe(winograd *w, const tn_resolved *r) {
             w->high[i] = g->extent - g->offset < w->high[i] ? g->extent - g->offset : w->high[i];
         }
     }
-    w->in_place = r->kernel->outputs == 1 && y->dtype == TN_F32 && (y->stride[COLUMN] == 1 || w->columns == 1);
+    w->load = x->dtype == TN_F32 ? NULL : r->kernel->program->level->load[x->dtype];
+    w->round = r->kernel->program->level->round[r->kernel->reduced];
+    w->in_place = r->kernel->outputs == 1 && y->dtype == TN_F32 && r->kernel->reduced == TN_F32 &&
+                  (y->stride[COLUMN] == 1 || w->columns == 1);
 }
 
 static void cut(winograd *w, int threads) {
@@ -118,7 +123,7 @@ static int64_t line_pitch(const winograd *w) {
 /* Lays the arrays out from `p` on, and answers their size; NULL: only that. */
 static size_t scratch_lay(const winograd *w, scratch *s, char *p) {
     int64_t points = (int64_t)w->n * w->n;
-    bool beside = w->r->operand[0].stride[CHANNEL] == 1;
+    bool beside = w->r->operand[0].stride[CHANNEL] == 1 && !w->load;
     size_t v = aligned(points * w->pitch), sums = aligned(points * w->sums_pitch), zeros = aligned(w->channels),
            lines = beside ? 0 : aligned(w->n * line_pitch(w)),
            whole = w->in_place ? 0 : aligned(w->block * w->m * w->m * w->span * w->level->columns);
@@ -163,36 +168,38 @@ static inline void fetch(const float *at, int64_t n, bool to_write) {
             __builtin_prefetch((const void *)((uintptr_t)at + (uintptr_t)i * sizeof(float)), 0);
 }
 
-/* Turns the lines that a run reads; from: its first input. */
-static void turn_lines(const winograd *w, const scratch *s, const run *u, const float *from) {
+/* Turns or widens the lines that a run reads. */
+static void turn_lines(const winograd *w, const scratch *s, const run *u) {
     const tn_resolved_access *x = &w->r->operand[0];
-    tn_move_transpose_fn *turn = tn_move_of(w->r->kernel->program->level)->transpose[sizeof(float)];
+    const tn_strip_level *strips = w->r->kernel->program->level;
     int64_t low = w->low[1] > u->j ? w->low[1] - u->j : 0, high = u->count * w->m + 2, step = x->stride[WIDE];
+    int64_t apart = x->stride[CHANNEL], element = x->element;
     high = w->high[1] - u->j < high ? w->high[1] - u->j : high;
     for (int i = 0; i < w->n && low < high; i++) {
         if (u->i + i < w->low[0] || u->i + i >= w->high[0])
             continue;
-        const float *at = from + i * x->stride[TALL] + low * step;
+        const char *at = (const char *)x->base + (run_offset(u, x) + i * x->stride[TALL] + low * step) * element;
         float *to = s->lines + i * line_pitch(w) + low * w->channels;
-        if (step == 1)
-            turn(w->channels, high - low, at, x->stride[CHANNEL], to, w->channels);
+        if (w->load && apart == 1 && step == w->channels)
+            w->load((high - low) * w->channels, at, 1, to);
+        else if (!w->load && step == 1)
+            tn_move_of(strips)->transpose[sizeof(float)](w->channels, high - low, at, apart, to, w->channels);
         else
-            for (int64_t j = low; j < high; j++, at += step, to += w->channels)
-                for (int64_t c = 0; c < w->channels; c++)
-                    to[c] = at[c * x->stride[CHANNEL]];
+            for (int64_t j = low; j < high; j++, at += step * element, to += w->channels)
+                strips->load[x->dtype](w->channels, at, apart, to);
     }
 }
 
 static void transform_run(const winograd *w, const scratch *s, const run *u, float *to) {
     const tn_resolved_access *x = &w->r->operand[0];
-    const float *from = (const float *)(const void *)x->base + run_offset(u, x), *first = from;
+    const float *first = s->lines;
     int64_t tall = x->stride[TALL], wide = x->stride[WIDE];
     if (s->lines) {
-        turn_lines(w, s, u, from);
-        first = s->lines;
+        turn_lines(w, s, u);
         tall = line_pitch(w);
         wide = w->channels;
-    }
+    } else
+        first = (const float *)(const void *)x->base + run_offset(u, x);
     for (int64_t tile = 0; tile < u->count; tile++, first += w->m * wide, to += w->row) {
         const float *pixel[POINTS];
         int64_t column = u->j + tile * w->m;
@@ -333,7 +340,10 @@ static void end_by_strips(const winograd *w, const scratch *s, const span *p) {
                                         .tile = WIDE,
                                         .n = p->width - c < most ? p->width - c : most,
                                         .rows = rows};
-                    tn_strip_run(&strip, TN_STRIP_AFTER, &b, sums + i * tall + j * wide + c);
+                    float *first = sums + i * tall + j * wide + c;
+                    if (w->round)
+                        w->round(b.n * b.rows, first, NULL, NULL, first);
+                    tn_strip_run(&strip, TN_STRIP_AFTER, &b, first);
                 }
             }
     }
@@ -407,9 +417,9 @@ static bool constant(const tn_kernel_facts *f, tn_size size, int64_t *value) {
 
 static bool takes(const tn_kernel *k, const tn_kernel_facts *f) {
     int64_t in, out, stride;
-    if (!k->winograd || k->outer != OUTER || k->inner != AXES - OUTER || k->steps || k->reduced != TN_F32 ||
-        k->operand[0].dtype != TN_F32 || k->operand[1].dtype != TN_F32 || k->accumulator != TN_F32 ||
-        !f->weights(f->ctx, k->operand[1].slot) || k->operands + k->epilogue + 1 > TN_MACHINE_REGISTERS)
+    if (!k->winograd || k->outer != OUTER || k->inner != AXES - OUTER || k->steps || k->accumulator != TN_F32 ||
+        k->operand[0].dtype != k->operand[1].dtype || !f->weights(f->ctx, k->operand[1].slot) ||
+        k->operands + k->epilogue + 1 > TN_MACHINE_REGISTERS)
         return false;
     for (int i = 0; i < OUTER + 3; i++)
         if (!constant(f, k->operand[1].stride[i], &stride))
@@ -439,6 +449,14 @@ static void transform_weights(const tn_winograd *t, const double *x, int columns
     }
 }
 
+static double weight(const tn_tensor *w, int64_t at) {
+    float x;
+    if (w->dtype != TN_F32)
+        return tn_load_f64((tn_dtype)w->dtype, w->data, at);
+    memcpy(&x, (const char *)w->data + at * (int64_t)sizeof x, sizeof x);
+    return (double)x;
+}
+
 /* Panels of all points, [panel][point][channel][column]. */
 static __attribute__((noinline)) tn_status prepare_at(tn_kernel *k, const tn_kernel_facts *f,
                                                       const tn_gemm_level *level) {
@@ -464,19 +482,13 @@ static __attribute__((noinline)) tn_status prepare_at(tn_kernel *k, const tn_ker
     k->packed_only = true;
     if (!to)
         return TN_OK;
-    const char *from = (const char *)w->data + offset * (int64_t)sizeof(float);
     for (int64_t panel = 0; panel < panels && !f->unfilled; panel++, to += points * in * columns)
         for (int64_t c = 0; c < in; c++) {
             double x[9 * TN_GEMM_MAX_COLUMNS] = {0};
             for (int64_t j = 0; j < columns && panel * columns + j < out; j++)
-                for (int p = 0; p < 9; p++) {
-                    float one;
-                    memcpy(&one,
-                           from + ((panel * columns + j) * s_out + c * s_in + p / 3 * s_tall + p % 3 * s_wide) *
-                                      (int64_t)sizeof one,
-                           sizeof one);
-                    x[p * TN_GEMM_MAX_COLUMNS + j] = (double)one;
-                }
+                for (int p = 0; p < 9; p++)
+                    x[p * TN_GEMM_MAX_COLUMNS + j] =
+                        weight(w, offset + (panel * columns + j) * s_out + c * s_in + p / 3 * s_tall + p % 3 * s_wide);
             transform_weights(t, x, columns, to + c * columns, in * columns);
         }
     return tn_kernel_packed(k, f, &form);

@@ -63,17 +63,22 @@ static bool all_one(const tn_graph *g, tn_node node, const char *name) {
     return true;
 }
 
-/* m of a node that is a convolution in f32 by weights of this shape. */
+/* Floats that are summed in f32. */
+static bool is_narrow(tn_dtype t) {
+    return t == TN_F32 || t == TN_F16 || t == TN_BF16;
+}
+
+/* m of a node that is a convolution summed in f32 by weights of this shape. */
 static int tile_of(const tn_graph *g, tn_node node, const tn_tensor *w) {
     const tn_op *op = tn_node_op(g, node);
-    if (op->lowering != TN_LOWER_CONTRACT || op->code != TN_CONTRACT_CONV || !w || w->rank != 4 || w->dtype != TN_F32 ||
-        w->dims[2] != 3 || w->dims[3] != 3)
+    if (op->lowering != TN_LOWER_CONTRACT || op->code != TN_CONTRACT_CONV || !w || w->rank != 4 ||
+        !is_narrow((tn_dtype)w->dtype) || w->dims[2] != 3 || w->dims[3] != 3)
         return 0;
     tn_value x = tn_node_input(g, node, 0), y = tn_node_output(g, node, 0);
     tn_dtype sum = (tn_dtype)tn_attr_int(g, node, "acc");
-    if (tn_value_dtype(g, x) != TN_F32 || tn_value_dtype(g, y) != TN_F32 || (sum != TN_DTYPE_NONE && sum != TN_F32) ||
-        tn_attr_int(g, node, "groups") != 1 || !all_one(g, node, "stride") || !all_one(g, node, "dilation") ||
-        !all_one(g, node, "lhs_dilation"))
+    if (tn_value_dtype(g, x) != (tn_dtype)w->dtype || !is_narrow(tn_value_dtype(g, y)) ||
+        (sum != TN_DTYPE_NONE && sum != TN_F32) || tn_attr_int(g, node, "groups") != 1 || !all_one(g, node, "stride") ||
+        !all_one(g, node, "dilation") || !all_one(g, node, "lhs_dilation"))
         return 0;
     return tn_winograd_tile(w->dims[1], w->dims[0]);
 }
@@ -128,7 +133,7 @@ static void take_tile(const terms *q, int64_t tile, double *x, int at) {
                               j + b < q->y->dims[3] + 2;
                 double value = 0;
                 if (inside)
-                    value = tn_load_f64(TN_F32, from->data,
+                    value = tn_load_f64((tn_dtype)from->dtype, from->data,
                                         image * from->strides[0] + c * from->strides[1] + h * from->strides[2] +
                                             v * from->strides[3]);
                 x[((a * q->t->n + b) * q->in + c) * TOGETHER + at] = within(fabs(value));
@@ -140,8 +145,9 @@ static void put_tile(const terms *q, int64_t tile, int64_t channel, const double
     int64_t image = tile / q->tall / q->wide, i = tile / q->wide % q->tall * q->t->m, j = tile % q->wide * q->t->m;
     for (int a = 0; a < q->t->m && i + a < to->dims[2]; a++)
         for (int b = 0; b < q->t->m && j + b < to->dims[3]; b++)
-            ((float *)to->data)[((image * q->out + channel) * to->dims[2] + i + a) * to->dims[3] + j + b] =
-                (float)y[(a * q->t->m + b) * TOGETHER + at];
+            tn_store_f64((tn_dtype)to->dtype, to->data,
+                         ((image * q->out + channel) * to->dims[2] + i + a) * to->dims[3] + j + b,
+                         y[(a * q->t->m + b) * TOGETHER + at]);
 }
 
 static void terms_piece(void *ctx, int64_t piece) {
@@ -184,7 +190,7 @@ static void transform_weights(const terms *q, double *u) {
                     double sum = 0;
                     for (int k = 0; k < 9; k++)
                         sum += t->g[i][k / 3] * t->g[j][k % 3] *
-                               tn_load_f64(TN_F32, q->w->data,
+                               tn_load_f64((tn_dtype)q->w->dtype, q->w->data,
                                            m * q->w->strides[0] + c * q->w->strides[1] + k / 3 * q->w->strides[2] +
                                                k % 3 * q->w->strides[3]);
                     u[((i * t->n + j) * q->out + m) * q->in + c] = fabs(sum);

@@ -13,11 +13,12 @@
 
 /* m for so many channels in and out of a 3 x 3 window; 0: products one by one. */
 int tn_winograd_tile(int64_t in, int64_t out);
-/* The same of a node of a graph: 0 unless it is a convolution in f32 by constant weights that is computed so. */
+/* The same of a node of a graph: 0 unless it is a convolution, of f32 or narrower floats and summed in f32, by constant weights that is computed
+   so. */
 int tn_winograd_of(const tn_graph *graph, tn_node node);
 
 /* The sums of absolute terms that roundings of an evaluated convolution are in proportion to, in place of those of plain products: into `out`,
-   contiguous f32 of the result's shape; infinite where what is finite may overflow on the way. *done false: it is none that is computed
+   contiguous and of the result's dtype and shape; infinite where what is finite may overflow on the way. *done false: it is none that is computed
    so, whatever its weights are. */
 tn_status tn_winograd_terms(const tn_eval *e, tn_tensor *out, bool *done);
 

@@ -24,6 +24,8 @@ typedef struct form {
     int around;
 } form;
 
+static tn_dtype dtype = TN_F32; /* of all values; sums are of f32 */
+
 static uint64_t state = 9;
 static double draw(void) {
     double sum = 0; /* about normal */
@@ -34,7 +36,7 @@ static double draw(void) {
     return sum * 1.7;
 }
 static tn_tensor *random_of(int rank, const int64_t *dims) {
-    tn_tensor *t = tn_tensor_create(TN_F32, rank, dims);
+    tn_tensor *t = tn_tensor_create(dtype, rank, dims);
     for (int64_t i = 0; i < tn_tensor_count(t); i++)
         tn_tensor_set_f64(t, i, draw());
     return t;
@@ -42,7 +44,7 @@ static tn_tensor *random_of(int rank, const int64_t *dims) {
 
 /* A convolution that changes nothing. */
 static tn_value same(tn_graph *g, tn_value x, int64_t channels) {
-    tn_tensor *w = tn_tensor_create(TN_F32, 4, (int64_t[]){channels, channels, 1, 1});
+    tn_tensor *w = tn_tensor_create(dtype, 4, (int64_t[]){channels, channels, 1, 1});
     for (int64_t i = 0; i < channels * channels; i++)
         tn_tensor_set_f64(w, i, i % (channels + 1) == 0);
     tn_value y = tn_conv(g, x, tn_constant(g, w), NULL, NULL, NULL, NULL, NULL, 1);
@@ -52,7 +54,7 @@ static tn_value same(tn_graph *g, tn_value x, int64_t channels) {
 
 static tn_model *model_of(const form *f, tn_tensor *w, tn_tensor *bias, tn_graph **graph) {
     tn_graph *g = *graph = tn_graph_create();
-    tn_value x = tn_input(g, "x", TN_F32, TN_SHAPE("N", f->in, "H", "W")), r = {0};
+    tn_value x = tn_input(g, "x", dtype, TN_SHAPE("N", f->in, "H", "W")), r = {0};
     if (f->around & BEFORE)
         x = same(g, x, f->in);
     const tn_dim lo[] = {tn_dim_const(g, f->lo[0]), tn_dim_const(g, f->lo[1])},
@@ -61,9 +63,9 @@ static tn_model *model_of(const form *f, tn_tensor *w, tn_tensor *bias, tn_graph
     switch (f->epilogue) {
     case BIAS_RELU: y = tn_relu(g, tn_add(g, y, tn_constant(g, bias))); break;
     case RESIDUAL:
-        r = tn_input(g, "r", TN_F32, TN_SHAPE("N", f->out, "H2", "W2"));
+        r = tn_input(g, "r", dtype, TN_SHAPE("N", f->out, "H2", "W2"));
         y = tn_max(g, tn_add(g, tn_add(g, y, tn_constant(g, bias)), f->around & AFTER ? same(g, r, f->out) : r),
-                   tn_scalar(g, TN_F32, 0));
+                   tn_scalar(g, dtype, 0));
         break;
     case SIGMOID: y = tn_mul(g, y, tn_sigmoid(g, y)); break;
     default: break;
@@ -99,9 +101,9 @@ static bool uses_winograd(tn_model *m, int level, tn_isa isa) {
 
 static const char *said(const form *f) {
     static char text[160];
-    snprintf(text, sizeof text, "%d to %d channels, batch %d, %d x %d, pads %d %d %d %d, epilogue %d, around %d",
-             (int)f->in, (int)f->out, (int)f->batch, (int)f->height, (int)f->width, (int)f->lo[0], (int)f->lo[1],
-             (int)f->hi[0], (int)f->hi[1], (int)f->epilogue, f->around);
+    snprintf(text, sizeof text, "%s, %d to %d channels, batch %d, %d x %d, pads %d %d %d %d, epilogue %d, around %d",
+             tn_dtype_name(dtype), (int)f->in, (int)f->out, (int)f->batch, (int)f->height, (int)f->width, (int)f->lo[0],
+             (int)f->lo[1], (int)f->hi[0], (int)f->hi[1], (int)f->epilogue, f->around);
     return text;
 }
 
@@ -138,7 +140,8 @@ static void is_right(const form *f, const tn_tensor *x, const tn_tensor *w, cons
     double count = (double)tn_tensor_count(y), rms = sqrt(square / count);
     /* what 2000 channels leave, and for more of them as sums of so many terms err */
     double more = f->in > 2000 ? sqrt((double)f->in / 2000) : 1;
-    if (!(sqrt(error / count) <= 4e-6 * more * rms) || !(worst <= 4e-5 * more * rms))
+    double unit = dtype == TN_F16 ? 0x1p-11 : dtype == TN_BF16 ? 0x1p-8 : 0; /* each step rounds */
+    if (!(sqrt(error / count) <= (4e-6 * more + 2 * unit) * rms) || !(worst <= (4e-5 * more + 16 * unit) * rms))
         fail_msg("%s: the error is %.2g, at most %.2g, of %.2g", said(f), sqrt(error / count), worst, rms);
 }
 
@@ -188,8 +191,8 @@ static void check(const form *f, tn_isa isa) {
         if (tn_cpu_has((tn_isa)isa))
 
 /* Sizes from one output on, paddings that differ on all sides, channels about vectors and panels, both kinds of tiles. */
-static void test_sizes(void **unused) {
-    (void)unused;
+static void test_sizes_of(tn_dtype of) {
+    dtype = of;
     static const int64_t channels[][2] = {{7, 7},  {16, 16}, {5, 33},  {33, 17}, {1, 48},    {48, 1},   {3, 19},
                                           {17, 3}, {8, 64},  {257, 9}, {65, 40}, {4, 32769}, {32769, 4}};
     int n = 0;
@@ -212,6 +215,8 @@ static void test_sizes(void **unused) {
                 if (height > 3 || width > 6)
                     continue;
             }
+            if (dtype != TN_F32 && n % 3) /* fewer do */
+                continue;
             if (height + f.lo[0] + f.hi[0] < 3 || width + f.lo[1] + f.hi[1] < 3)
                 continue;
             check(&f, (tn_isa)isa);
@@ -219,12 +224,19 @@ static void test_sizes(void **unused) {
     assert_true(n > 100);
 }
 
-/* One result, however it comes about. */
-static void test_bits(void **unused) {
+static void test_sizes(void **unused) {
     (void)unused;
+    test_sizes_of(TN_F16);
+    test_sizes_of(TN_BF16);
+    test_sizes_of(TN_F32);
+}
+
+/* One result, however it comes about. */
+static void test_bits_of(tn_dtype of) {
+    dtype = of;
     static const int64_t channels[][2] = {{24, 40}, {19, 64}, {370, 360}};
     EACH_ISA(isa)
-    for (size_t c = 0; c < sizeof channels / sizeof *channels; c++)
+    for (size_t c = 0; c < (dtype == TN_F32 ? sizeof channels / sizeof *channels : 2); c++)
         for (int e = c == 2 ? RESIDUAL : NONE; e < (c == 2 ? SIGMOID : EPILOGUES); e++) { /* of many channels one */
             form f = {.in = channels[c][0],
                       .out = channels[c][1],
@@ -255,11 +267,11 @@ static void test_bits(void **unused) {
                 }
                 for (int64_t n = 0; n < f.batch; n++) { /* alone */
                     int64_t count = tn_tensor_count(t.x) / f.batch, outputs = tn_tensor_count(first) / f.batch;
-                    tn_tensor *x = tn_tensor_create(TN_F32, 4, (int64_t[]){1, f.in, f.height, f.width}), *r = NULL;
+                    tn_tensor *x = tn_tensor_create(dtype, 4, (int64_t[]){1, f.in, f.height, f.width}), *r = NULL;
                     for (int64_t i = 0; i < count; i++)
                         tn_tensor_set_f64(x, i, tn_tensor_get_f64(t.x, n * count + i));
                     if (t.r)
-                        r = tn_tensor_create(TN_F32, 4, (int64_t[]){1, f.out, f.height, f.width});
+                        r = tn_tensor_create(dtype, 4, (int64_t[]){1, f.out, f.height, f.width});
                     for (int64_t i = 0; r && i < outputs; i++)
                         tn_tensor_set_f64(r, i, tn_tensor_get_f64(t.r, n * outputs + i));
                     tn_tensor *y = run(m, x, r, TN_OPTIONS(tn_session_options, .threads = 1, .isa = name));
@@ -278,6 +290,12 @@ static void test_bits(void **unused) {
         }
 }
 
+static void test_bits(void **unused) {
+    (void)unused;
+    test_bits_of(TN_F16);
+    test_bits_of(TN_F32);
+}
+
 /* A crop that begins at a tile of the whole image: whole tiles of it have the same bits; and what is no number in one of them stays there. */
 static void test_crops(void **unused) {
     (void)unused;
@@ -289,7 +307,7 @@ static void test_crops(void **unused) {
         tn_model *m = model_of(&f, t.w, t.bias, &g);
         tn_tensor *whole = run(m, t.x, NULL, TN_OPTIONS(tn_session_options, .threads = 1, .isa = name));
         enum { I = 8, J = 20, TALL = 12, WIDE = 16 };
-        tn_tensor *x = tn_tensor_create(TN_F32, 4, (int64_t[]){1, f.in, TALL + 2, WIDE + 2});
+        tn_tensor *x = tn_tensor_create(dtype, 4, (int64_t[]){1, f.in, TALL + 2, WIDE + 2});
         for (int64_t k = 0; k < tn_tensor_count(x); k++)
             tn_tensor_set_f64(
                 x, k, at(t.x, 0, k / (TALL + 2) / (WIDE + 2), I + k / (WIDE + 2) % (TALL + 2), J + k % (WIDE + 2)));
