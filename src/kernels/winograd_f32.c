@@ -107,7 +107,9 @@ static void cut(winograd *w, int threads) {
 typedef struct scratch {
     float *v, *s; /* points of the inputs, of the sums */
     float *zeros; /* what is read outside */
-    float *lines; /* lines of inputs whose channels do not lie side by side, turned so that they do */
+    float *
+        lines; /* lines of inputs whose channels do not lie side by side, turned so that they do, or that are not f32 */
+    char *turned; /* such a line of 16-bit floats */
     float *whole; /* sums that wait for strips: the lines of each run */
 } scratch;
 
@@ -125,17 +127,18 @@ static size_t scratch_lay(const winograd *w, scratch *s, char *p) {
     int64_t points = (int64_t)w->n * w->n;
     bool beside = w->r->operand[0].stride[CHANNEL] == 1 && !w->load;
     size_t v = aligned(points * w->pitch), sums = aligned(points * w->sums_pitch), zeros = aligned(w->channels),
-           lines = beside ? 0 : aligned(w->n * line_pitch(w)),
+           lines = beside ? 0 : aligned(w->n * line_pitch(w)), turned = w->load ? aligned(line_pitch(w) / 2 + 1) : 0,
            whole = w->in_place ? 0 : aligned(w->block * w->m * w->m * w->span * w->level->columns);
     if (p) {
         s->v = (float *)(void *)p;
         s->s = (float *)(void *)(p += v);
         s->zeros = (float *)(void *)(p += sums);
         s->lines = beside ? NULL : (float *)(void *)(p + zeros);
-        s->whole = (float *)(void *)(p + zeros + lines);
+        s->turned = p + zeros + lines;
+        s->whole = (float *)(void *)(p + zeros + lines + turned);
         memset(s->zeros, 0, zeros);
     }
-    return v + sums + zeros + lines + whole;
+    return v + sums + zeros + lines + turned + whole;
 }
 
 /* Tiles of a block that stand beside each other in an image. */
@@ -172,6 +175,7 @@ static inline void fetch(const float *at, int64_t n, bool to_write) {
 static void turn_lines(const winograd *w, const scratch *s, const run *u) {
     const tn_resolved_access *x = &w->r->operand[0];
     const tn_strip_level *strips = w->r->kernel->program->level;
+    tn_move_transpose_fn *turn = tn_move_of(strips)->transpose[x->element];
     int64_t low = w->low[1] > u->j ? w->low[1] - u->j : 0, high = u->count * w->m + 2, step = x->stride[WIDE];
     int64_t apart = x->stride[CHANNEL], element = x->element;
     high = w->high[1] - u->j < high ? w->high[1] - u->j : high;
@@ -180,10 +184,12 @@ static void turn_lines(const winograd *w, const scratch *s, const run *u) {
             continue;
         const char *at = (const char *)x->base + (run_offset(u, x) + i * x->stride[TALL] + low * step) * element;
         float *to = s->lines + i * line_pitch(w) + low * w->channels;
-        if (w->load && apart == 1 && step == w->channels)
+        if (step == 1) {
+            turn(w->channels, high - low, at, apart, w->load ? (void *)s->turned : to, w->channels);
+            if (w->load)
+                w->load((high - low) * w->channels, s->turned, 1, to);
+        } else if (w->load && apart == 1 && step == w->channels)
             w->load((high - low) * w->channels, at, 1, to);
-        else if (!w->load && step == 1)
-            tn_move_of(strips)->transpose[sizeof(float)](w->channels, high - low, at, apart, to, w->channels);
         else
             for (int64_t j = low; j < high; j++, at += step * element, to += w->channels)
                 strips->load[x->dtype](w->channels, at, apart, to);

@@ -88,23 +88,44 @@ static int64_t *read_indices(tn_eval *e, const tn_tensor *indices, int64_t limit
     return at;
 }
 
-/* out[o, i, r] = x[o, at[i], r], not packed; out has elements. */
-static tn_status take(tn_tensor *out, const tn_tensor *x, int axis, const int64_t *at, int64_t count) {
+/* out[o, i, r] = x[o, at[i], r], not packed. */
+typedef struct taking {
+    tn_tensor *out;
+    const tn_tensor *x;
+    const int64_t *at;
+    int64_t count, stride;
     tn_space outer, inner;
-    tn_space_init(&outer, axis, x->dims, x->strides);
-    tn_space_init(&inner, x->rank - axis - 1, x->dims + axis + 1, x->strides + axis + 1);
-    int64_t first = 0, step = inner.rank == 1 ? inner.strides[0] : 1;
-    for (int64_t o = 0; o < outer.count; o++) {
-        int64_t base = tn_space_offset(&outer, o);
-        if (inner.count == 1) {
-            TN_TRY(tn_copy_indexed(out, first, x, base, at, x->strides[axis], count));
-            first += count;
-            continue;
-        }
-        for (int64_t i = 0; i < count; i++, first += inner.count)
-            TN_TRY(tn_copy_indexed(out, first, x, base + at[i] * x->strides[axis], NULL, step, inner.count));
+    tn_status status; /* of strings, which are copied by one thread */
+} taking;
+
+/* Row o, or (o, i) where rows are not single elements. */
+static tn_status take_row(const taking *t, int64_t row) {
+    if (t->inner.count == 1)
+        return tn_copy_indexed(t->out, row * t->count, t->x, tn_space_offset(&t->outer, row), t->at, t->stride,
+                               t->count);
+    return tn_copy_indexed(t->out, row * t->inner.count, t->x,
+                           tn_space_offset(&t->outer, row / t->count) + t->at[row % t->count] * t->stride, NULL,
+                           t->inner.rank == 1 ? t->inner.strides[0] : 1, t->inner.count);
+}
+
+static void take_rows(void *ctx, int64_t begin, int64_t end) {
+    taking *t = ctx;
+    int64_t width = t->inner.count == 1 ? t->count : t->inner.count;
+    for (int64_t row = begin / width; row * width < end && t->status == TN_OK; row++) {
+        tn_status status = take_row(t, row);
+        if (status != TN_OK)
+            t->status = status;
     }
-    return TN_OK;
+}
+
+/* out has elements. */
+static tn_status take(tn_eval *e, tn_tensor *out, const tn_tensor *x, int axis, const int64_t *at, int64_t count) {
+    taking t = {.out = out, .x = x, .at = at, .count = count, .stride = x->strides[axis]};
+    tn_space_init(&t.outer, axis, x->dims, x->strides);
+    tn_space_init(&t.inner, x->rank - axis - 1, x->dims + axis + 1, x->strides + axis + 1);
+    tn_range_split(out->dtype == TN_STRING ? NULL : e->pool, out->count, t.inner.count == 1 ? count : t.inner.count,
+                   take_rows, &t);
+    return t.status;
 }
 
 static tn_status eval_gather(tn_eval *e) {
@@ -133,7 +154,7 @@ static tn_status eval_gather(tn_eval *e) {
                       : inner.rank > 1 ? tn_eval_contiguous(e, x)
                                        : tn_tensor_retain(x);
     tn_tensor *to = packed ? tn_tensor_new(e->heap, TN_U8, rank, dims) : tn_tensor_retain(out);
-    tn_status status = from != NULL && to != NULL ? take(to, from, axis, at, indices->count) : tn_error_status();
+    tn_status status = from != NULL && to != NULL ? take(e, to, from, axis, at, indices->count) : tn_error_status();
     if (status == TN_OK && packed)
         tn_pack_bits(out, to);
     tn_tensor_destroy(from);

@@ -174,19 +174,32 @@ static int64_t source_of(pad_mode mode, int64_t at, int64_t n) {
 typedef struct pad_state {
     const tn_tensor *x;
     tn_tensor *out;
-    pad_mode mode;
-    const int64_t *lo;
-    int64_t *last; /* source_of along the last axis */
+    int64_t *source[TN_MAX_RANK]; /* by axis and index of out: elements from the first of x; of the last axis indices */
+    int64_t before, inside;       /* along the last axis: elements before those of x, and those */
+    tn_status status;             /* of strings, which are copied by one thread */
 } pad_state;
 
-static tn_status pad_axis(const pad_state *s, int axis, int64_t first, int64_t offset) {
+static tn_status pad_row(const pad_state *s, int64_t row) {
     const tn_tensor *x = s->x;
-    if (axis == x->rank - 1)
-        return tn_copy_indexed(s->out, first, x, offset, s->last, x->strides[axis], s->out->dims[axis]);
-    for (int64_t i = 0; i < s->out->dims[axis]; i++)
-        TN_TRY(pad_axis(s, axis + 1, first + i * s->out->strides[axis],
-                        offset + source_of(s->mode, i - s->lo[axis], x->dims[axis]) * x->strides[axis]));
-    return TN_OK;
+    int last = x->rank - 1;
+    int64_t offset = 0, width = s->out->dims[last], first = row * width, step = x->strides[last],
+            after = s->before + s->inside;
+    for (int i = last - 1; i >= 0; row /= s->out->dims[i--])
+        offset += s->source[i][row % s->out->dims[i]];
+    TN_TRY(tn_copy_indexed(s->out, first, x, offset, s->source[last], step, s->before));
+    TN_TRY(tn_copy_indexed(s->out, first + s->before, x, offset + (s->inside ? s->source[last][s->before] : 0) * step,
+                           NULL, step, s->inside));
+    return tn_copy_indexed(s->out, first + after, x, offset, s->source[last] + after, step, width - after);
+}
+
+static void pad_rows(void *ctx, int64_t begin, int64_t end) {
+    pad_state *s = ctx;
+    int64_t width = s->out->dims[s->x->rank - 1];
+    for (int64_t row = begin / width; row * width < end && s->status == TN_OK; row++) {
+        tn_status status = pad_row(s, row);
+        if (status != TN_OK)
+            s->status = status;
+    }
 }
 
 /* Padding with elements of x; out has elements. */
@@ -194,14 +207,24 @@ static tn_status pad_from_itself(tn_eval *e, tn_tensor *out, const tn_tensor *x,
     if (x->rank == 0)
         return tn_tensor_assign(out, x);
     int last = x->rank - 1;
-    pad_state s = {x, out, mode, lo, tn_alloc_array(e->heap, (size_t)out->dims[last], sizeof *s.last)};
-    if (s.last == NULL)
+    int64_t all = 0, n = out->dims[last];
+    for (int i = 0; i <= last; i++)
+        all += out->dims[i]; /* out has no fewer elements */
+    pad_state s = {.x = x, .out = out};
+    int64_t *at = tn_alloc_array(e->heap, (size_t)all, sizeof *at);
+    if (at == NULL)
         return tn_error_status();
-    for (int64_t i = 0; i < out->dims[last]; i++)
-        s.last[i] = source_of(mode, i - lo[last], x->dims[last]);
-    tn_status status = pad_axis(&s, 0, 0, 0);
-    tn_free(e->heap, s.last);
-    return status;
+    for (int i = 0; i <= last; at += out->dims[i++]) {
+        s.source[i] = at;
+        for (int64_t j = 0; j < out->dims[i]; j++)
+            at[j] = source_of(mode, j - lo[i], x->dims[i]) * (i < last ? x->strides[i] : 1);
+    }
+    s.before = lo[last] <= 0 ? 0 : lo[last] < n ? lo[last] : n;
+    s.inside = x->dims[last] + (lo[last] < 0 ? lo[last] : 0);
+    s.inside = s.inside < 0 ? 0 : s.inside < n - s.before ? s.inside : n - s.before;
+    tn_range_split(out->dtype == TN_STRING ? NULL : e->pool, out->count, n, pad_rows, &s);
+    tn_free(e->heap, s.source[0]);
+    return s.status;
 }
 
 /* Fills `out` with the element at `value` (NULL: zero, the empty string). */
