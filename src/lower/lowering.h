@@ -23,7 +23,7 @@ typedef struct tn_draft {
     uint8_t rank;
     uint16_t result;    /* register code of the value */
     bool channels_last; /* its value is better laid out with axis 1 innermost */
-    bool in_order;      /* it must lie in the order of its axes */
+    bool in_order;      /* it lies in the order of its axes unless channels_last, and is no part of a concatenation */
     bool spreads;       /* stays open over the broadcast that reads it */
     tn_node broadcast;  /* that broadcast, once it is come by: the draft makes its result, or is finished first */
     tn_value value;

@@ -92,12 +92,17 @@ static tn_status lower_reshape(tn_lowerer *l, tn_node node) {
     if (reshape_strides(l, &p, old, rank, dims, strides))
         return tn_lowering_view(l, y, p.slot, tn_lowering_dim(l, p.offset), strides) == TN_NO_VIEW ? tn_error_status()
                                                                                                    : TN_OK;
-    /* copy x contiguously, then look at it with y's dims */
+    /* copy x in the order of its axes, or channels last if y then is, too; then look at it with y's dims */
     tn_access *a;
     tn_draft *d = copy_draft(l, x, node, &a);
     if (!d)
         return TN_ERR_MEMORY;
     d->in_order = true;
+    if (rank >= 3 && tn_view_is_channels_last(l, &p) && tn_dim_equal(g, dims[0], tn_value_dim(g, x, 0)) &&
+        tn_dim_equal(g, dims[1], tn_value_dim(g, x, 1))) {
+        tn_lowering_channels_last(l, x, old);
+        d->channels_last = reshape_strides(l, &p, old, rank, dims, strides);
+    }
     a->slot = p.slot;
     a->dtype = (uint8_t)tn_value_dtype(g, x);
     a->offset = p.offset;
@@ -105,9 +110,12 @@ static tn_status lower_reshape(tn_lowerer *l, tn_node node) {
         a->stride[i] = p.stride[i];
     uint32_t keep = l->view_of[x.id];
     TN_TRY(tn_lowering_finish(l, d));
-    uint32_t slot = l->plan->view.data[l->view_of[x.id]].slot;
+    const tn_view copy = l->plan->view.data[l->view_of[x.id]];
     l->view_of[x.id] = keep;
-    return tn_lowering_view(l, y, slot, (tn_dim){0}, NULL) == TN_NO_VIEW ? tn_error_status() : TN_OK;
+    return tn_lowering_view(l, y, copy.slot, (tn_dim){0}, tn_view_is_contiguous(l, &copy) ? NULL : strides) ==
+                   TN_NO_VIEW
+               ? tn_error_status()
+               : TN_OK;
 }
 
 static tn_status lower_transpose(tn_lowerer *l, tn_node node, const tn_view *p, const tn_dim *old) {

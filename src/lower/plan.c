@@ -113,8 +113,9 @@ bool tn_view_is_channels_last(const tn_lowerer *l, const tn_view *v) {
     /* the last of more than one element steps over whole pixels */
     for (int i = v->rank - 1; i > 1; i--) {
         bool one = tn_dim_is_const(g, tn_lowering_dim(l, v->dim[i]), &n) && n == 1;
-        if (!one)
-            return !(tn_dim_is_const(g, tn_lowering_dim(l, v->stride[i]), &n) && n <= step);
+        bool known = tn_dim_is_const(g, tn_lowering_dim(l, v->stride[i]), &n);
+        if (!one && !(known && n == 0)) /* repeated ones do not step */
+            return !(known && n <= step);
     }
     return true;
 }
@@ -341,7 +342,7 @@ tn_status tn_lowering_finish(tn_lowerer *l, tn_draft *d) {
     tn_dim last[TN_MAX_RANK];
     tn_layout_option layout = l->options->layout;
     bool channels_last = d->rank >= 3 && !tn_lowering_is_output(l, d->value) && layout != TN_LAYOUT_NCHW &&
-                         !d->in_order && !l->made_in[d->value.id] && (d->channels_last || layout == TN_LAYOUT_NHWC);
+                         !l->made_in[d->value.id] && (d->channels_last || (layout == TN_LAYOUT_NHWC && !d->in_order));
     if (channels_last)
         tn_lowering_channels_last(l, d->value, last);
     uint32_t place;

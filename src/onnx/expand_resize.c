@@ -1,6 +1,7 @@
 /* Resize and Upsample: one axis after the other. For an axis of n elements the coordinate of each of the m results in the input is
    computed as f64[m]; nearest reads the element at the rounded coordinate, linear and cubic add neighbours with weights. All of it is
-   ordinary nodes, so sizes may be symbolic; with known sizes the coordinates are constants. */
+   ordinary nodes, so sizes may be symbolic; with known sizes the coordinates are constants. Nearest by a whole scale repeats elements:
+   movement alone. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -285,13 +286,52 @@ static tn_value nearest(tn_expand *x, const resize *r, const axis_plan *p, tn_va
     return tn_gather(g, v, clamped(x, p, at), p->axis);
 }
 
+/* Whether every element of an axis is taken `p->scale` times, one after the other. */
+static bool repeats(tn_expand *x, const resize *r, const axis_plan *p) {
+    double s = p->scale;
+    if (!r->nearest || r->crop || 2 * tn_expand_rank(x, 0) > TN_MAX_RANK || !p->scaled || s < 2 || s > 1024 ||
+        s > floor(s) || !tn_dim_equal(x->graph, p->out, tn_dim_mul(x->graph, p->in, tn_size(x, (int64_t)s))))
+        return false;
+    bool middle = is(r->rounding, "round_prefer_floor"), down = is(r->rounding, "floor");
+    if (is(r->coordinates, "asymmetric")) /* i / s */
+        return down || (middle && s <= 2);
+    /* (i + 1/2) / s - 1/2 is less than a half from the element, so long as there is more than one */
+    return is(r->coordinates, "half_pixel") && (middle || is(r->rounding, "round_prefer_ceil"));
+}
+
+/* All axes that only repeat. */
+static tn_status repeat(tn_expand *x, const resize *r, int n, const axis_plan *plans, tn_value *v) {
+    tn_graph *g = x->graph;
+    int rank = tn_value_rank(g, *v), parts = 0;
+    const tn_dim *dims = tn_expand_value_dims(x, *v);
+    tn_dim apart[2 * TN_MAX_RANK], many[2 * TN_MAX_RANK], out[TN_MAX_RANK];
+    if (!dims)
+        return tn_error_status();
+    for (int i = 0; i < rank; i++) {
+        apart[parts] = many[parts] = out[i] = dims[i];
+        parts++;
+        for (int k = 0; k < n; k++)
+            if (plans[k].axis == i && repeats(x, r, &plans[k])) {
+                apart[parts] = tn_size(x, 1);
+                many[parts++] = tn_size(x, (int64_t)plans[k].scale);
+                out[i] = plans[k].out;
+            }
+    }
+    if (parts > rank)
+        *v = tn_reshape_dims(g, tn_broadcast(g, tn_reshape_dims(g, *v, parts, apart), parts, many), rank, out);
+    TN_BUILT(x, *v);
+    return TN_OK;
+}
+
 /* --- the node --------------------------------------------------------------------------------------------------------------------------- */
 
-/* One axis of v; nothing where size and coordinates stay. */
+/* One axis of v; nothing where size and coordinates stay, or where it was repeated. */
 static tn_status resize_axis(tn_expand *x, const resize *r, const axis_plan *p, tn_value *v) {
     tn_graph *g = x->graph;
     bool same = tn_dim_equal(g, p->in, p->out) && (!p->scaled || fabs(p->scale - 1) < 1e-9);
     if (same && !r->crop && !is(r->coordinates, "tf_half_pixel_for_nn"))
+        return TN_OK;
+    if (repeats(x, r, p))
         return TN_OK;
     tn_value at = coordinates(x, r, p);
     TN_BUILT(x, at);
@@ -366,6 +406,7 @@ static tn_status run(tn_expand *x, const resize *r, int n, axis_plan *plans) {
             in = TN_F64;
     }
     tn_value v = tn_cast(g, tn_expand_input(x, 0), in);
+    TN_TRY(repeat(x, r, n, plans, &v));
     for (int i = 0; i < n; i++)
         TN_TRY(resize_axis(x, r, &plans[i], &v));
     if (in != dtype && tn_is_int(dtype)) { /* rounded, within the dtype's range */
