@@ -74,6 +74,22 @@ static tn_dim count_of(tn_graph *g, tn_value v) {
     return n;
 }
 
+/* Whether a view repeats the elements of an image along some of its axes, with channels innermost. */
+static bool repeats_channels_last(tn_lowerer *l, const tn_view *p) {
+    tn_size dim[TN_MAX_RANK], stride[TN_MAX_RANK];
+    tn_view q = *p;
+    q.rank = 0;
+    q.dim = dim;
+    q.stride = stride;
+    for (int i = 0; i < p->rank; i++) {
+        if (i >= 2 && is_const(l, tn_lowering_dim(l, p->stride[i]), 0))
+            continue;
+        dim[q.rank] = p->dim[i];
+        stride[q.rank++] = p->stride[i];
+    }
+    return q.rank < p->rank && tn_view_is_channels_last(l, &q);
+}
+
 static tn_status lower_reshape(tn_lowerer *l, tn_node node) {
     tn_graph *g = l->graph;
     tn_value x = tn_node_input(g, node, 0), y = tn_node_output(g, node, 0);
@@ -92,13 +108,13 @@ static tn_status lower_reshape(tn_lowerer *l, tn_node node) {
     if (reshape_strides(l, &p, old, rank, dims, strides))
         return tn_lowering_view(l, y, p.slot, tn_lowering_dim(l, p.offset), strides) == TN_NO_VIEW ? tn_error_status()
                                                                                                    : TN_OK;
-    /* copy x in the order of its axes, or channels last if y then is, too; then look at it with y's dims */
+    /* copy x in the order of its axes, or, for an image that grows, channels last if y then is, too; then look at it with y's dims */
     tn_access *a;
     tn_draft *d = copy_draft(l, x, node, &a);
     if (!d)
         return TN_ERR_MEMORY;
     d->in_order = true;
-    if (rank >= 3 && tn_view_is_channels_last(l, &p) && tn_dim_equal(g, dims[0], tn_value_dim(g, x, 0)) &&
+    if (rank >= 3 && repeats_channels_last(l, &p) && tn_dim_equal(g, dims[0], tn_value_dim(g, x, 0)) &&
         tn_dim_equal(g, dims[1], tn_value_dim(g, x, 1))) {
         tn_lowering_channels_last(l, x, old);
         d->channels_last = reshape_strides(l, &p, old, rank, dims, strides);

@@ -113,9 +113,8 @@ bool tn_view_is_channels_last(const tn_lowerer *l, const tn_view *v) {
     /* the last of more than one element steps over whole pixels */
     for (int i = v->rank - 1; i > 1; i--) {
         bool one = tn_dim_is_const(g, tn_lowering_dim(l, v->dim[i]), &n) && n == 1;
-        bool known = tn_dim_is_const(g, tn_lowering_dim(l, v->stride[i]), &n);
-        if (!one && !(known && n == 0)) /* repeated ones do not step */
-            return !(known && n <= step);
+        if (!one)
+            return !(tn_dim_is_const(g, tn_lowering_dim(l, v->stride[i]), &n) && n <= step);
     }
     return true;
 }
