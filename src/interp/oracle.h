@@ -10,10 +10,10 @@
 
 #include "interp/interp.h"
 
-/* Runs with moved roundings, made when bits differ; more of them, moved TN_ORACLE_FACTOR times as far, and with those of exact
-   arithmetic moved too, each when the runs before do not explain a difference. */
-enum { TN_ORACLE_RUNS = 3, TN_ORACLE_STRETCHED = 16, TN_ORACLE_EVERY = 6 };
-#define TN_ORACLE_MOST (TN_ORACLE_RUNS + TN_ORACLE_STRETCHED + TN_ORACLE_EVERY)
+/* Runs with moved roundings, made when bits differ; more, with those of exact arithmetic moved too, and more, moved TN_ORACLE_FACTOR
+   times as far, each when the runs before do not explain a difference. */
+enum { TN_ORACLE_RUNS = 3, TN_ORACLE_EVERY = 6, TN_ORACLE_STRETCHED = 16 };
+#define TN_ORACLE_MOST (TN_ORACLE_RUNS + TN_ORACLE_EVERY + TN_ORACLE_STRETCHED)
 #define TN_ORACLE_FACTOR 8.0 /* units that a result may be off */
 
 /* Runs what is judged on the reference: `count` new objects, all NULL on failure. Options have the oracle's `adjust`. */
@@ -28,6 +28,7 @@ typedef struct tn_oracle {
     const tn_graph
         *once;        /* nodes of this graph run once in a run: what does not change between runs is kept; NULL: none */
     bool anywhere;    /* all its nodes, not only those of the main region */
+    bool rewritten;   /* what is judged was written otherwise, exact arithmetic, too: it may round elsewhere */
     bool winograd;    /* convolutions may be computed as ops/winograd.h says, as they are from -O2 on */
     double factor;    /* 0: TN_ORACLE_FACTOR */
     double tolerance; /* more that is allowed: this share of the rms of a tensor; 0: nothing */
@@ -38,6 +39,7 @@ typedef struct tn_oracle {
     uint32_t runs;
     tn_object **terms; /* by node of `once`: its sums of absolute terms */
     size_t terms_bytes;
+    struct tn_oracle_sum *sums; /* by node of `once`: contractions of what never moves, unmoved */
 } tn_oracle;
 
 /* How a result differs; the worst element, or what is wrong with the whole. */

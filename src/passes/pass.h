@@ -39,7 +39,7 @@ const tn_pass *const *tn_pipeline(uint32_t *count);
 const tn_pass *tn_pass_find(const char *name, size_t length);
 
 extern const tn_pass tn_pass_defaults, tn_pass_expand, tn_pass_strip_debug, tn_pass_rewrites, tn_pass_fold,
-    tn_pass_cleanup, tn_pass_cse, tn_pass_dce, tn_pass_inline_composites;
+    tn_pass_cleanup, tn_pass_cse, tn_pass_fold_affine, tn_pass_dce, tn_pass_inline_composites;
 
 /* --- the context ----------------------------------------------------------------------------------------------------------------- */
 

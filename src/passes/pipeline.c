@@ -29,6 +29,8 @@ static const tn_pass *const pipeline[] = {
     &tn_pass_fold,
     &tn_pass_cleanup,
     &tn_pass_cse,
+    /* When nothing more merges: weights that two products share stay shared. */
+    &tn_pass_fold_affine,
     &tn_pass_dce,
 };
 

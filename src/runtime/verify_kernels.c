@@ -26,7 +26,6 @@ typedef struct watcher {
     bool skip;
     tn_node node[MOST_NODES];
     uint32_t nodes;
-    tn_object *sum; /* what the contraction that reads only from outside gives, unmoved */
     tn_value result_value;
     TN_VEC(tn_value) outer; /* read from outside of the nodes */
     TN_VEC(tn_object *) given;
@@ -36,8 +35,6 @@ static void forget(watcher *w) {
     for (uint32_t i = 0; i < w->given.len; i++)
         tn_object_destroy(w->given.data[i]);
     w->given.len = w->outer.len = 0;
-    tn_object_destroy(w->sum);
-    w->sum = NULL;
 }
 
 static uint32_t find_view(const watcher *w, uint32_t slot, tn_value value) {
@@ -129,34 +126,6 @@ static tn_status take_operands(watcher *w, const tn_kernel *k) {
     return TN_OK;
 }
 
-static bool reads_outside_only(const watcher *w, tn_node node) {
-    for (uint32_t i = 0; i < tn_node_input_count(w->plan->graph, node); i++)
-        if (made_inside(w, tn_node_input(w->plan->graph, node, i)))
-            return false;
-    return true;
-}
-
-/* A contraction of what never moves is computed once; only its own rounding is moved. */
-static tn_status move_sum(watcher *w, const tn_interp_options *options, tn_node node, const tn_value *values,
-                          tn_object *const *objects, tn_object **out) {
-    const tn_graph *g = w->plan->graph;
-    tn_object *in[2] = {NULL};
-    for (uint32_t i = 0; i < w->outer.len; i++)
-        for (uint32_t j = 0; j < 2; j++)
-            if (values[i].id == tn_node_input(g, node, j).id)
-                in[j] = objects[i];
-    *out = tn_object_retain(w->sum);
-    tn_eval e = {.graph = g,
-                 .node = node,
-                 .inputs = 2,
-                 .outputs = 1,
-                 .in = in,
-                 .out = out,
-                 .heap = w->heap,
-                 .pool = options->pool};
-    return options->adjust(options->adjust_ctx, &e);
-}
-
 /* The nodes one after another on the reference. */
 static tn_status run_nodes(void *ctx, const tn_interp_options *options, tn_object **out) {
     watcher *w = ctx;
@@ -174,16 +143,10 @@ static tn_status run_nodes(void *ctx, const tn_interp_options *options, tn_objec
     for (uint32_t i = 0; i < w->nodes && status == TN_OK; i++) {
         uint32_t outputs = tn_node_output_count(g, w->node[i]);
         tn_object *results[4] = {NULL};
-        bool fixed = tn_node_has_trait(g, w->node[i], TN_CONTRACTION) && tn_node_input_count(g, w->node[i]) == 2 &&
-                     reads_outside_only(w, w->node[i]);
         if (outputs > 4)
             status = tn_fail(TN_ERR_INTERNAL, "a node of a kernel has %" PRIu32 " outputs", outputs);
-        else if (fixed && w->sum && options->adjust)
-            status = move_sum(w, options, w->node[i], values, objects, results);
         else
             status = tn_interp_run_node(g, options, w->node[i], w->now->env, n, values, objects, results);
-        if (status == TN_OK && fixed && !w->sum && !options->adjust)
-            w->sum = tn_object_retain(results[0]);
         for (uint32_t j = 0; j < outputs && status == TN_OK; j++) {
             values[n] = tn_node_output(g, w->node[i], j);
             objects[n++] = results[j];

@@ -441,8 +441,14 @@ static tn_status judge(tn_verify_steps *v, const step *a, const step *b, uint32_
     if (*right)
         return TN_OK;
     computation c = {v, a, sample, b->exact ? NULL : &b->before, &b->pair.data[p], 1, 1};
-    tn_oracle oracle = {
-        .run = compute, .ctx = &c, .options = *interp, .count = 1, .seed = o->seed, .tolerance = o->tolerance};
+    tn_oracle oracle = {.run = compute,
+                        .ctx = &c,
+                        .options = *interp,
+                        .count = 1,
+                        .once = a->graph,
+                        .rewritten = true,
+                        .seed = o->seed,
+                        .tolerance = o->tolerance};
     tn_status status = tn_oracle_begin(&oracle);
     if (status == TN_OK)
         status = tn_oracle_judge(&oracle, 0, after, b->exact, right, d);

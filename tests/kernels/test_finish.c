@@ -110,7 +110,8 @@ static void prepare(runner *r, bool product, const char *form, const values *v, 
                          : tn_input(g, "x", dtype, TN_SHAPE("M", v->n));
     tn_set_output(g, "y", form ? steps(g, y, form, v) : y);
     r->model = tn_model_from_graph(g, NULL);
-    r->session = tn_session_create(r->model, TN_OPTIONS(tn_session_options, .threads = 1, .isa = isa));
+    r->session =
+        tn_session_create(r->model, TN_OPTIONS(tn_session_options, .threads = 1, .isa = isa, .disable = "fold-affine"));
     if (!r->session)
         fail_msg("%s", tn_error_message());
 }
